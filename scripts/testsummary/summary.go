@@ -80,7 +80,11 @@ func (s *summary) add(e event) {
 	case "run":
 		u.running[e.Test] = true
 	case "output":
-		buffer(u.output, e.Test).WriteString(e.Output)
+		// What the runner says of its own progress (=== RUN, PAUSE, CONT) tells
+		// nothing about a failure.
+		if !strings.HasPrefix(e.Output, "=== ") {
+			buffer(u.output, e.Test).WriteString(e.Output)
+		}
 	case "pass", "fail", "skip":
 		if e.Test == "" {
 			s.endPackage(u, e)
@@ -126,12 +130,10 @@ func (s *summary) endPackage(u *unit, e event) {
 		fmt.Fprint(s.out, b.String())
 	}
 	for _, test := range sortedKeys(u.running) {
-		// The process died under these: each is a failure, and one of them
+		// The process died under these: each is a failure, and the output of one
 		// holds the reason.
 		u.tests[test] = &tally{failed: 1}
-		if text := buffer(u.output, test).String(); strings.Count(text, "\n") > strings.Count(text, "=== ") {
-			fmt.Fprint(s.out, text)
-		}
+		fmt.Fprint(s.out, buffer(u.output, test).String())
 	}
 	fmt.Fprint(s.out, text)
 	u.broken = true

@@ -96,7 +96,7 @@ func TestProcessThatDiesFailsTheTestsItWasRunning(t *testing.T) {
 		"run|p|TestB", "output|p|TestB|=== RUN   TestB\\n", "fail|p|",
 	)
 	require.False(t, ok)
-	require.Equal(t, "=== RUN   TestA\npanic: I5\nfailed:\n  p TestA\n  p TestB\n0 passed, 2 failed, 0 skipped\n", got)
+	require.Equal(t, "panic: I5\nfailed:\n  p TestA\n  p TestB\n0 passed, 2 failed, 0 skipped\n", got)
 }
 
 func TestStreamThatBreaksOffIsAFailure(t *testing.T) {
