@@ -8,9 +8,6 @@ import (
 	"net/url"
 	"strings"
 	"time"
-
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 )
 
 var (
@@ -184,13 +181,4 @@ func listenURL(what, text string, files TLS, insecure bool) (*url.URL, error) {
 		return nil, fmt.Errorf("%s %q: %w (hint: use https with certificate, key and CA files, or say that it may be insecure)", what, text, ErrNotLoopback)
 	}
 	return u, nil
-}
-
-// quiet keeps warnings and worse of a logger, so that etcd's chatter at info
-// level does not drown writ's own lines.
-func quiet(logger *zap.Logger) *zap.Logger {
-	if zapcore.LevelOf(logger.Core()) >= zap.WarnLevel {
-		return logger
-	}
-	return logger.WithOptions(zap.IncreaseLevel(zap.WarnLevel))
 }

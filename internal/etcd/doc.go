@@ -15,12 +15,12 @@
 // or for a server whose reads may be stale (see [Version.Supported]).
 //
 // On failure: [Member.Run] returns an error that names the directory or the
-// address and says what to do. Where etcd would end the process (it calls its
-// logger's Fatal, for instance when the disk refuses a write), the goroutine
-// concerned ends instead and Run returns [ErrFatal]; etcd's state in this
-// process is then undefined, the directory stays locked, and the process must
-// exit. A panic inside one of etcd's own goroutines cannot be caught and ends
-// the process; nothing unsaved may live beside an embedded member.
+// address and says what to do. Where etcd would end the process through its
+// logger's Fatal or Panic (for instance when the disk refuses a write), the
+// goroutine concerned ends instead and Run returns [ErrFatal]; etcd's state in
+// this process is then undefined, the directory stays locked, and the process
+// must exit. A plain panic inside one of etcd's own goroutines cannot be caught
+// and ends the process; nothing unsaved may live beside an embedded member.
 //
 // A Member is run by one goroutine; Ready and Endpoints may be called from any.
 // Clients are safe for use from any goroutine. etcd registers its metrics in

@@ -7,9 +7,9 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// fatalHook stands where etcd's logger would call os.Exit: it ends the calling
-// goroutine, which never comes back from the call as etcd expects, and hands
-// the reason to Run. The first reason counts.
+// fatalHook stands where etcd's logger would call os.Exit or panic: it ends the
+// calling goroutine, which never comes back from the call, as etcd expects, and
+// hands the reason to Run. The first reason counts.
 type fatalHook struct {
 	reason chan error
 }

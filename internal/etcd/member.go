@@ -86,6 +86,13 @@ func (m *Member) serve(ctx context.Context) error {
 	}
 	drain()
 	_, stopErr := guarded(fatal, func() (struct{}, error) {
+		select {
+		case <-m.ready:
+		default:
+			// Close waits for the client server, which waits until the member is
+			// ready or stopping.
+			server.Server.Stop()
+		}
 		server.Close()
 		return struct{}{}, nil
 	})
@@ -181,7 +188,7 @@ func (m *Member) embedConfig(client, peer *url.URL, stop context.Context, fatal 
 	config.UnsafeNoFsync = s.UnsafeNoFsync
 	config.EnableGRPCGateway = false
 	config.GRPCAdditionalServerOptions = append(config.GRPCAdditionalServerOptions, drainStreams(stop))
-	logger := quiet(m.logger).Named("etcd").WithOptions(zap.WithFatalHook(fatal))
+	logger := quiet(stop, m.logger).Named("etcd").WithOptions(zap.WithFatalHook(fatal), zap.WithPanicHook(fatal))
 	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(logger)
 	return config
 }
