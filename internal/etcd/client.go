@@ -94,7 +94,7 @@ func connect(endpoints []string, security *tls.Config, timeout time.Duration, lo
 		DialTimeout:          timeout,
 		DialKeepAliveTime:    keepAliveTime,
 		DialKeepAliveTimeout: keepAliveTimeout,
-		Logger:               quiet(context.Background(), logger).Named("etcd-client"),
+		Logger:               quiet(logger, func() bool { return false }).Named("etcd-client"),
 	}
 	bulk, err := clientv3.New(config)
 	if err != nil {

@@ -188,7 +188,7 @@ func (m *Member) embedConfig(client, peer *url.URL, stop context.Context, fatal 
 	config.UnsafeNoFsync = s.UnsafeNoFsync
 	config.EnableGRPCGateway = false
 	config.GRPCAdditionalServerOptions = append(config.GRPCAdditionalServerOptions, drainStreams(stop))
-	logger := quiet(stop, m.logger).Named("etcd").WithOptions(zap.WithFatalHook(fatal), zap.WithPanicHook(fatal))
+	logger := quiet(m.logger, func() bool { return stop.Err() != nil }).Named("etcd").WithOptions(zap.WithFatalHook(fatal), zap.WithPanicHook(fatal))
 	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(logger)
 	return config
 }

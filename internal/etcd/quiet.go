@@ -1,16 +1,14 @@
 package etcd
 
 import (
-	"context"
-
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 )
 
 // quiet keeps warnings and worse of a logger, so that etcd's chatter at info
-// level does not drown writ's own lines, and nothing once stop has ended: a
-// server that is being stopped reports each closed listener as an error.
-func quiet(stop context.Context, logger *zap.Logger) *zap.Logger {
+// level does not drown writ's own lines. While stopping says so, errors are
+// dropped too: a server that is stopped reports each closed listener as one.
+func quiet(logger *zap.Logger, stopping func() bool) *zap.Logger {
 	lowest := zapcore.LevelOf(logger.Core())
 	if lowest == zapcore.InvalidLevel {
 		return logger
@@ -19,7 +17,7 @@ func quiet(stop context.Context, logger *zap.Logger) *zap.Logger {
 	return logger.WithOptions(
 		zap.WrapCore(func(core zapcore.Core) zapcore.Core { return settledCore{core} }),
 		zap.IncreaseLevel(zap.LevelEnablerFunc(func(level zapcore.Level) bool {
-			return level >= lowest && (level > zap.ErrorLevel || stop.Err() == nil)
+			return level >= lowest && (level > zap.ErrorLevel || !stopping())
 		})),
 	)
 }
