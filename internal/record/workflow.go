@@ -190,3 +190,15 @@ type Signal struct {
 
 // Wrote implements Value.
 func (s Signal) Wrote() WriteID { return s.Write }
+
+// Compaction is the leader's note of the history that it let go, so that no
+// two leaders compact at odds.
+type Compaction struct {
+	Schema int       `json:"schema"`
+	Rev    int64     `json:"rev"` // history before it is gone
+	At     time.Time `json:"at"`
+	Write  WriteID   `json:"write"`
+}
+
+// Wrote implements Value.
+func (c Compaction) Wrote() WriteID { return c.Write }
