@@ -54,6 +54,8 @@ type Active struct {
 	perFlow   map[record.WorkflowName]map[record.RunID]*Run
 	held      map[SessionRef]map[record.Ref]*Run
 	marked    map[SessionRef]map[record.Ref]*Run
+	perWork   map[record.WorkflowName]int // live rows
+	perPool   map[record.Pool]int         // live rows
 	workers   map[SessionRef]Kept[record.Worker]
 	sessions  map[SessionRef]Kept[record.Session]
 	replicas  map[record.ReplicaID]Kept[record.Replica]
@@ -74,6 +76,8 @@ func New() *Active {
 		perFlow:   map[record.WorkflowName]map[record.RunID]*Run{},
 		held:      map[SessionRef]map[record.Ref]*Run{},
 		marked:    map[SessionRef]map[record.Ref]*Run{},
+		perWork:   map[record.WorkflowName]int{},
+		perPool:   map[record.Pool]int{},
 		workers:   map[SessionRef]Kept[record.Worker]{},
 		sessions:  map[SessionRef]Kept[record.Session]{},
 		replicas:  map[record.ReplicaID]Kept[record.Replica]{},
@@ -187,6 +191,12 @@ func (v *Active) Held(s SessionRef) []Row {
 // Occupied counts the live rows that a session holds: the slots of it that are
 // taken.
 func (v *Active) Occupied(s SessionRef) int { return len(v.held[s]) }
+
+// LiveOf counts the live rows of a workflow, over all of its runs.
+func (v *Active) LiveOf(w record.WorkflowName) int { return v.perWork[w] }
+
+// InPool counts the live rows of a pool.
+func (v *Active) InPool(p record.Pool) int { return v.perPool[p] }
 
 // Named says that a live row or the mark of an unproven death names the
 // session.

@@ -130,13 +130,11 @@ func (v *Active) applyRow(e record.Event) {
 	v.touched.task(ref.TaskRef)
 	old, had := find(r.rowsOf(ref.TaskRef), ref.N)
 	if had && old.Live() {
-		r.live--
-		note(v.held, old.Holder(), old.Ref(), nil)
+		v.occupy(r, old, -1)
 	}
 	row := Row{Attempt: value, CreateRev: e.CreateRev, ModRev: e.ModRev}
 	if put && row.Live() {
-		r.live++
-		note(v.held, row.Holder(), row.Ref(), r)
+		v.occupy(r, row, +1)
 	}
 	r.rows += number(put) - number(had)
 	v.write(r, ref, func(rows []Row) []Row {
@@ -146,6 +144,26 @@ func (v *Active) applyRow(e record.Event) {
 		return without(rows, ref.N)
 	})
 	v.drop(r)
+}
+
+// occupy counts a live row in or, with by -1, out.
+func (v *Active) occupy(r *Run, row Row, by int) {
+	r.live += by
+	bump(v.perWork, r.id.Workflow(), by)
+	if row.Pool != "" {
+		bump(v.perPool, row.Pool, by)
+	}
+	if by > 0 {
+		note(v.held, row.Holder(), row.Ref(), r)
+	} else {
+		note(v.held, row.Holder(), row.Ref(), nil)
+	}
+}
+
+func bump[K comparable](m map[K]int, k K, by int) {
+	if m[k] += by; m[k] == 0 {
+		delete(m, k)
+	}
 }
 
 // write changes the rows of one task and what is counted of them.
