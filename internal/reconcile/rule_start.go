@@ -94,7 +94,7 @@ func since(r *view.Run, t *view.Task) time.Time {
 	}
 	at := r.Record.StartedAt
 	for _, i := range r.Graph.Up(t.Index) {
-		if row, ok := r.At(int(i)).Latest(); ok && row.State.Terminal() && row.EnteredAt.After(at) {
+		if row, ok := r.At(i).Latest(); ok && row.State.Terminal() && row.EnteredAt.After(at) {
 			at = row.EnteredAt
 		}
 	}

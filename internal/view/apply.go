@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/writ-sched/writ/internal/record"
+	"github.com/writ-sched/writ/internal/spec"
 )
 
 // Apply takes in one event of the active keyspace; events of other families,
@@ -195,8 +196,8 @@ func (v *Active) recast(r *Run, t *Task, f func()) {
 	}
 	for _, i := range r.Graph.Down(t.Index) {
 		below := &r.tasks[i]
-		shift(&below.up, before, -1)
-		shift(&below.up, after, +1)
+		below.up.Remove(before)
+		below.up.Add(after)
 		v.touched.below[below.Ref] = struct{}{}
 	}
 }
@@ -204,7 +205,7 @@ func (v *Active) recast(r *Run, t *Task, f func()) {
 // count adds a task to the counts of its run, or with by -1 takes it out.
 func (c *tallies) count(t *Task, by int) {
 	c.states[t.State()] += by
-	if t.Class() == Open {
+	if t.Class() == spec.ClassOpen {
 		c.open += by
 	}
 	if t.spoils() {

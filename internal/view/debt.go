@@ -60,41 +60,12 @@ func final(t *spec.Task, a record.Attempt) bool {
 	return a.Cause.Code == record.CauseExitCode && a.Exit != nil && slices.Contains(t.NoRetryExitCodes, a.Exit.Code)
 }
 
-// Class is what a task counts as for the trigger rules of those below it.
-type Class int
-
-// The classes. Open is a task that is not terminal, or is owed an attempt.
-const (
-	Open Class = iota
-	Succeeded
-	Bad
-	Passed // skipped
-)
-
-// ClassOf returns the class of a task by its latest row.
-func ClassOf(t *spec.Task, a record.Attempt) Class {
-	switch {
-	case !a.State.Terminal() || Owed(t, a) != DebtNone:
-		return Open
-	case a.State == record.Success, a.State == record.Failed && t.AllowFailure:
-		return Succeeded
-	case a.State.Bad():
-		return Bad
-	default:
-		return Passed
+// ClassOf returns what a task counts as for the trigger rules of those below
+// it, by its latest row: a task that is owed an attempt is open, whatever its
+// row says.
+func ClassOf(t *spec.Task, a record.Attempt) spec.Class {
+	if Owed(t, a) != DebtNone {
+		return spec.ClassOpen
 	}
-}
-
-// shift moves a tally by one task of a class.
-func shift(t *spec.Tally, c Class, by int) {
-	switch c {
-	case Open:
-		t.Open += by
-	case Succeeded:
-		t.Success += by
-	case Bad:
-		t.Bad += by
-	case Passed:
-		t.Skipped += by
-	}
+	return spec.ClassOf(a.State, t.AllowFailure)
 }

@@ -50,7 +50,7 @@ func (v *Active) Recount(id record.RunID) error {
 func (r *Run) tally(i int) spec.Tally {
 	var up spec.Tally
 	for _, above := range r.Graph.Up(i) {
-		shift(&up, r.tasks[above].Class(), +1)
+		up.Add(r.tasks[above].Class())
 	}
 	return up
 }

@@ -78,9 +78,9 @@ func (t *Task) Debt() Debt {
 }
 
 // Class is what the task counts as for those below it.
-func (t *Task) Class() Class {
+func (t *Task) Class() spec.Class {
 	if t.latest < 0 {
-		return Open
+		return spec.ClassOpen
 	}
 	return ClassOf(t.Spec, t.rows[t.latest].Attempt)
 }
@@ -91,7 +91,7 @@ func (t *Task) Upstream() spec.Tally { return t.up }
 // spoils says that the task makes its run fail.
 func (t *Task) spoils() bool {
 	s := t.State()
-	return (s == record.Failed || s == record.UpstreamFailed) && !t.Spec.AllowFailure && t.Class() != Open
+	return (s == record.Failed || s == record.UpstreamFailed) && !t.Spec.AllowFailure && t.Class() != spec.ClassOpen
 }
 
 // settle finds the row that counts.
