@@ -215,7 +215,7 @@ func (p *pass) take(r *view.Run, t *view.Task, d Verdict) {
 	case d.Wait.Reason == ReasonReady:
 		p.res.Ready = append(p.res.Ready, d.Ready)
 	}
-	if d.Wait.standing() {
+	if d.Change == nil && d.Wait.standing() {
 		p.res.Waits = append(p.res.Waits, d.Wait)
 	}
 	if !d.Wait.Until.IsZero() {

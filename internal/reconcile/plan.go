@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"slices"
 	"time"
 
 	"github.com/writ-sched/writ/internal/record"
@@ -21,9 +22,13 @@ func (p *pass) plan(rule record.Rule) *plan {
 	return &plan{turn: &p.turn, rule: rule, write: p.write()}
 }
 
-// expect adds guards.
+// expect adds guards, each once.
 func (c *plan) expect(list ...record.Expect) *plan {
-	c.want = append(c.want, list...)
+	for _, e := range list {
+		if !slices.Contains(c.want, e) {
+			c.want = append(c.want, e)
+		}
+	}
 	return c
 }
 
