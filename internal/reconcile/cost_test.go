@@ -13,7 +13,8 @@ import (
 )
 
 // fan is one run of width tasks and one below all of them, on one session.
-func fan(t testing.TB, width int) (*world, record.RunID, view.SessionRef) {
+func fan(t testing.TB, width int) (*world, record.RunID) {
+	t.Helper()
 	var tasks []spec.Task
 	sink := task("sink")
 	for i := range width {
@@ -33,7 +34,7 @@ func fan(t testing.TB, width int) (*world, record.RunID, view.SessionRef) {
 	}
 	w.set(puts...)
 	w.v.Take()
-	return w, "w.one", s
+	return w, "w.one"
 }
 
 func liveRow(w *world, id record.TaskID, s view.SessionRef) record.Attempt {
@@ -58,7 +59,7 @@ func finishOne(w *world, id record.RunID, i int) {
 func TestTheLastTaskOfAWideFanCostsWhatTheFirstDid(t *testing.T) {
 	t.Parallel()
 	const width = 10_000
-	w, id, _ := fan(t, width)
+	w, id := fan(t, width)
 	turn := w.turn()
 	for i := range width {
 		finishOne(w, id, i)
@@ -79,7 +80,7 @@ func BenchmarkFan(b *testing.B) {
 	var first, last time.Duration
 	for range b.N {
 		b.StopTimer()
-		w, id, _ := fan(b, width)
+		w, id := fan(b, width)
 		turn := w.turn()
 		b.StartTimer()
 		for i := range width - 1 { // the very last makes the sink ready, once
@@ -100,7 +101,7 @@ func BenchmarkFan(b *testing.B) {
 
 // BenchmarkFullPass times a full pass over 10,000 running tasks.
 func BenchmarkFullPass(b *testing.B) {
-	w, _, _ := fan(b, 10_000)
+	w, _ := fan(b, 10_000)
 	turn := w.turn()
 	for b.Loop() {
 		reconcile.Pass(w.v, view.Touched{Full: true}, turn)

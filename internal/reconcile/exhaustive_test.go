@@ -81,6 +81,7 @@ func (s small) row(i int, at time.Time) (record.Attempt, bool) {
 
 // world builds the input; with reversed the view takes it in the other order.
 func (s small) world(t testing.TB, reversed bool) *world {
+	t.Helper()
 	w := newWorld(t)
 	w.specs[view.Revision{Workflow: "w", Number: 1}] = s.graph
 	puts := []record.Put{{Key: record.RunKey(smallRun), Value: w.running(smallRun)}}
@@ -173,6 +174,7 @@ func (s small) holds(i int, states []record.AttemptState) bool {
 
 // check holds one pass over the input against the invariants.
 func (s small) check(t *testing.T) {
+	t.Helper()
 	w := s.world(t, false)
 	turn := w.turn()
 	res := reconcile.Pass(w.v, view.Touched{Full: true}, turn)
@@ -221,6 +223,7 @@ func keysOf(c record.Change) []record.Key {
 
 // rowsInOrder is I2: numbers without a hole, only the last not terminal.
 func (s small) rowsInOrder(t *testing.T, w *world) {
+	t.Helper()
 	r, _ := w.v.Run(smallRun)
 	for task := range r.Tasks() {
 		for i, row := range task.Rows() {
@@ -233,6 +236,7 @@ func (s small) rowsInOrder(t *testing.T, w *world) {
 // everyTaskIsAccountedFor is I8: the run ends, or a task goes on, or it is said
 // what is waited for.
 func (s small) everyTaskIsAccountedFor(t *testing.T, w *world, res reconcile.Result) {
+	t.Helper()
 	r, _ := w.v.Run(smallRun)
 	if r.Record.State.Terminal() {
 		require.Zero(t, r.Open())
@@ -243,6 +247,7 @@ func (s small) everyTaskIsAccountedFor(t *testing.T, w *world, res reconcile.Res
 
 // converge lets a worker run everything to success and counts the passes.
 func (s small) converge(t *testing.T) {
+	t.Helper()
 	w := s.world(t, false)
 	w.watch = func(before, _ record.Attempt) { require.False(t, before.State.Terminal(), "I3 %s", s) }
 	session := view.SessionRef{Worker: "w1", Session: "s1"}

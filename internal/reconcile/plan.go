@@ -97,13 +97,13 @@ func (c *plan) change(del ...record.Delete) (record.Change, error) {
 }
 
 // verdict is the change as what the rules say, with the wait that it ends.
-func (c *plan) verdict(w Wait) (Verdict, bool) {
+func (c *plan) verdict(w Wait) *Verdict {
 	change, err := c.change()
 	if err != nil {
-		return Verdict{Wait: w, Err: err}, true
+		return &Verdict{Wait: w, Err: err}
 	}
 	w.Until = time.Time{}
-	return Verdict{Change: &change, Wait: w}, true
+	return &Verdict{Change: &change, Wait: w}
 }
 
 // blank is the row of the task's next attempt, in no state yet. What the

@@ -18,10 +18,10 @@ import (
 // Guard: row as seen, next row absent, run as seen. A claim that lands first
 // moves the row.
 // Keeps: I2, I8; I7, since nothing starts a row that is terminal.
-func (p *pass) abandon(r *view.Run, t *view.Task) (Verdict, bool) {
+func (p *pass) abandon(r *view.Run, t *view.Task) *Verdict {
 	row, ok := t.Latest()
 	if !ok || !row.Intent() {
-		return silent()
+		return nil
 	}
 	a := p.seek(row.Holder())
 	if !a.alive && row.Refused == nil {

@@ -18,14 +18,14 @@ import (
 // Guard: row absent and previous row as seen, or row as seen; run as seen; of a
 // lost one, the session's key absent and its record as seen.
 // Keeps: I11, I7, I2.
-func (p *pass) cancel(r *view.Run, t *view.Task) (Verdict, bool) {
+func (p *pass) cancel(r *view.Run, t *view.Task) *Verdict {
 	cancelling := r.Record.State == record.RunCancelling
 	last, has := t.Last()
 	covered := has && !t.Counts(last)
 	done := !has || last.State.Terminal()
 	switch {
 	case done && !cancelling, !covered && !cancelling:
-		return silent()
+		return nil
 	case done && t.State() != record.None:
 		return waiting(p.aboutLatest(r, t, ReasonClosed))
 	case done:
@@ -43,7 +43,7 @@ func (p *pass) cancel(r *view.Run, t *view.Task) (Verdict, bool) {
 
 // stop ends a live row that is not wanted any more, where that can be done
 // without its worker.
-func (p *pass) stop(r *view.Run, t *view.Task, row view.Row, why Reason) (Verdict, bool) {
+func (p *pass) stop(r *view.Run, t *view.Task, row view.Row, why Reason) *Verdict {
 	a := p.seek(row.Holder())
 	if a.alive {
 		cause, until, void := p.void(row, a)
@@ -70,7 +70,7 @@ func (p *pass) stop(r *view.Run, t *view.Task, row view.Row, why Reason) (Verdic
 }
 
 // discard ends a dispatch that nobody took up.
-func (p *pass) discard(r *view.Run, t *view.Task, row view.Row, cause record.Cause, why Reason) (Verdict, bool) {
+func (p *pass) discard(r *view.Run, t *view.Task, row view.Row, cause record.Cause, why Reason) *Verdict {
 	if why == ReasonCleared {
 		return p.plan(record.RuleCancel).row(row).run(r).move(row.Attempt, record.Failed, cause).verdict(aboutRow(row, why))
 	}

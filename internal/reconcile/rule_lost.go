@@ -19,10 +19,10 @@ import (
 // is, flagged as a wait; so does retry until the fence has struck.
 // Guard: row as seen; the session's key absent, its record as seen.
 // Keeps: I7, I8 (the wait is said), I4 (an earlier finish moves the row).
-func (p *pass) lost(r *view.Run, t *view.Task) (Verdict, bool) {
+func (p *pass) lost(r *view.Run, t *view.Task) *Verdict {
 	row, ok := t.Latest()
 	if !ok || row.State != record.Running {
-		return silent()
+		return nil
 	}
 	if row.Kind != record.KindExec {
 		return waiting(aboutRow(row, ReasonSignal))

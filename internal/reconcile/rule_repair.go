@@ -13,10 +13,10 @@ import (
 // bug of the state machine.
 // Guard: row absent, previous row as seen, run as seen.
 // Keeps: I8.
-func (p *pass) repair(r *view.Run, t *view.Task) (Verdict, bool) {
+func (p *pass) repair(r *view.Run, t *view.Task) *Verdict {
 	row, ok := t.Latest()
 	if !ok || row.State != record.Abandoned || r.Record.State == record.RunCancelling {
-		return silent()
+		return nil
 	}
 	c := p.plan(record.RuleRepair)
 	next := c.fresh(r, t)

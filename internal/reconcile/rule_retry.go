@@ -20,14 +20,14 @@ import (
 // and a stopped worker do.
 // Guard: row absent, previous row as seen, run as seen.
 // Keeps: I2, I5 (the previous row failed), I8.
-func (p *pass) retry(r *view.Run, t *view.Task) (Verdict, bool) {
+func (p *pass) retry(r *view.Run, t *view.Task) *Verdict {
 	row, ok := t.Latest()
 	if !ok || t.Debt() != view.DebtRetry {
-		return silent()
+		return nil
 	}
 	due := dueAgain(t.Spec, row)
 	if !due.After(p.turn.Now) {
-		return silent()
+		return nil
 	}
 	c := p.plan(record.RuleRetry)
 	next := c.fresh(r, t)

@@ -18,15 +18,16 @@ import (
 // Guard (of Dispatch): row absent and previous row as seen, or row as seen; run
 // as seen; no unproven death in the range.
 // Keeps: I1, I2, I5, I6, I7, I11.
-func (p *pass) start(r *view.Run, t *view.Task) (Verdict, bool) {
+func (p *pass) start(r *view.Run, t *view.Task) *Verdict {
 	ready, w, ok := p.ready(r, t)
-	if !ok {
-		if w.Reason == "" {
-			return silent()
-		}
+	switch {
+	case ok:
+		return &Verdict{Ready: ready, Wait: w}
+	case w.Reason != "":
 		return waiting(w)
+	default:
+		return nil
 	}
-	return Verdict{Ready: ready, Wait: w}, true
 }
 
 // ready says whether a task may be dispatched; otherwise w says what it waits

@@ -18,13 +18,13 @@ import (
 // its worker's to stop; the leader writes no timeout over a living session.
 // Guard: row absent and previous row as seen, or row as seen; run as seen.
 // Keeps: I8, I2.
-func (p *pass) timeout(r *view.Run, t *view.Task) (Verdict, bool) {
+func (p *pass) timeout(r *view.Run, t *view.Task) *Verdict {
 	if r.Overdue(p.turn.Now) {
 		return p.overrun(r, t)
 	}
 	limit := t.Spec.QueueTimeout.Std()
 	if limit == 0 || !r.Record.Startable() {
-		return silent()
+		return nil
 	}
 	row, ok := t.Latest()
 	if ok && row.Intent() {
@@ -33,13 +33,13 @@ func (p *pass) timeout(r *view.Run, t *view.Task) (Verdict, bool) {
 			since = row.NotBefore
 		}
 		if p.turn.Now.Before(since.Add(limit)) {
-			return silent()
+			return nil
 		}
 		return p.expire(r, row, record.CauseQueueTimeout, fmt.Sprintf("not started within %v", limit))
 	}
 	ready, _, ok := p.ready(r, t)
 	if !ok || p.turn.Now.Before(ready.Since.Add(limit)) {
-		return silent()
+		return nil
 	}
 	if latest, has := t.Latest(); has && latest.Waiting() {
 		return p.expire(r, latest, record.CauseQueueTimeout, fmt.Sprintf("not started within %v", limit))
@@ -51,20 +51,20 @@ func (p *pass) timeout(r *view.Run, t *view.Task) (Verdict, bool) {
 }
 
 // expire fails a queued row.
-func (p *pass) expire(r *view.Run, row view.Row, code record.CauseCode, text string) (Verdict, bool) {
+func (p *pass) expire(r *view.Run, row view.Row, code record.CauseCode, text string) *Verdict {
 	c := p.plan(record.RuleTimeout).row(row).run(r)
 	return c.move(row.Attempt, record.Failed, record.Because(code, text)).verdict(aboutRow(row, ReasonReady))
 }
 
 // overrun closes a task of a run that is past its deadline.
-func (p *pass) overrun(r *view.Run, t *view.Task) (Verdict, bool) {
+func (p *pass) overrun(r *view.Run, t *view.Task) *Verdict {
 	const text = "the run is past its deadline"
 	row, ok := t.Latest()
 	switch {
 	case ok && row.State == record.Queued:
 		return p.expire(r, row, record.CauseRunTimeout, text)
 	case ok && row.State == record.Running:
-		return silent()
+		return nil
 	case ok && t.Debt() == view.DebtNone:
 		return waiting(aboutRow(row, ReasonClosed))
 	default:

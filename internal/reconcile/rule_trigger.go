@@ -16,13 +16,13 @@ import (
 // Guard: row absent, previous row as seen, run as seen. Rows upstream are
 // terminal and move no more; a clear of them rewrites the run.
 // Keeps: I6, I8.
-func (p *pass) trigger(r *view.Run, t *view.Task) (Verdict, bool) {
+func (p *pass) trigger(r *view.Run, t *view.Task) *Verdict {
 	if t.State() != record.None || !r.Record.Startable() {
-		return silent()
+		return nil
 	}
 	state, decided := verdictOf(t)
 	if !decided || state == record.None {
-		return silent()
+		return nil
 	}
 	up := t.Upstream()
 	text := fmt.Sprintf("%s: %d succeeded, %d failed, %d skipped, %d open", t.Spec.Rule(), up.Success, up.Bad, up.Skipped, up.Open)

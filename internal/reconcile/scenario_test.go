@@ -54,6 +54,7 @@ type stage struct {
 
 // play builds the state and makes one pass over it.
 func play(t *testing.T, given string) (reconcile.Result, time.Time) {
+	t.Helper()
 	s := &stage{world: newWorld(t), flowSpec: flowOf("w")}
 	s.begin = s.now
 	for _, line := range strings.Split(given, "\n") {

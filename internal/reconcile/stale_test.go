@@ -34,6 +34,7 @@ type chaos struct {
 }
 
 func newChaos(t testing.TB, seed uint64, runs int) *chaos {
+	t.Helper()
 	c := &chaos{world: newWorld(t), rng: rand.New(rand.NewPCG(seed, 7)), faults: 12, operators: 6}
 	c.begun, c.lost, c.dead = map[record.TaskRef][]record.Attempt{}, map[view.SessionRef]time.Time{}, map[view.SessionRef]bool{}
 	for i := range runs {

@@ -15,8 +15,8 @@ type Verdict struct {
 	Err   error
 }
 
-// rule is asked about one task; ok says that it speaks for it.
-type rule func(p *pass, r *view.Run, t *view.Task) (v Verdict, ok bool)
+// rule is asked about one task; nil means that it has nothing to say.
+type rule func(p *pass, r *view.Run, t *view.Task) *Verdict
 
 // taskRules are the rules about tasks, in the order in which they are asked.
 func taskRules() [8]rule {
@@ -53,8 +53,8 @@ func (p *pass) decide(r *view.Run, t *view.Task) Verdict {
 		return Verdict{Wait: p.aboutRun(r, t, ReasonQueued)}
 	}
 	for _, ask := range taskRules() {
-		if v, ok := ask(p, r, t); ok {
-			return v
+		if v := ask(p, r, t); v != nil {
+			return *v
 		}
 	}
 	return Verdict{Wait: p.aboutLatest(r, t, ReasonClosed)}
@@ -91,6 +91,4 @@ func (p *pass) aboutLatest(r *view.Run, t *view.Task, why Reason) Wait {
 	return p.aboutRun(r, t, why)
 }
 
-func waiting(w Wait) (Verdict, bool) { return Verdict{Wait: w}, true }
-
-func silent() (Verdict, bool) { return Verdict{}, false }
+func waiting(w Wait) *Verdict { return &Verdict{Wait: w} }

@@ -33,6 +33,7 @@ type world struct {
 }
 
 func newWorld(t testing.TB) *world {
+	t.Helper()
 	return &world{
 		t: t, keys: map[record.Key]record.Stored{}, v: view.New(), vigil: reconcile.NewVigil(),
 		now: time.Date(2026, 12, 1, 2, 30, 0, 0, time.UTC), specs: map[view.Revision]*spec.Graph{},

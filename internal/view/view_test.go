@@ -70,6 +70,7 @@ func attempt(id record.TaskID, n int, s record.AttemptState) record.Attempt {
 func (f *feed) row(a record.Attempt) { f.put(record.AttemptKey(a.Ref()), a) }
 
 func (f *feed) task(t testing.TB, id record.TaskID) *view.Task {
+	t.Helper()
 	task, ok := f.v.Task(record.TaskRef{Run: runID, Task: id})
 	require.True(t, ok)
 	return task
