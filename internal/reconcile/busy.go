@@ -23,7 +23,8 @@ func NewBusy() *Busy {
 func (b *Busy) Add(c record.Change) { b.note(c, +1) }
 
 // Done notes that c was settled and, where it committed, that the view shows
-// it.
+// it. The caller then has what c was about looked at again: a change that lost
+// its race touches nothing.
 func (b *Busy) Done(c record.Change) { b.note(c, -1) }
 
 // Task says that a change of the task's rows or marks is in flight.

@@ -46,12 +46,15 @@ func dueAgain(t *spec.Task, row view.Row) time.Time {
 // exponential, capped, and then lengthened by the jitter's share of it. draw
 // is in [0, 1).
 func Delay(r spec.Retry, failures int, draw float64) time.Duration {
-	factor := max(r.Backoff, 1)
-	d := float64(r.Delay.Std()) * math.Pow(factor, float64(failures))
-	if limit := float64(r.MaxDelay.Std()); limit > 0 {
-		d = min(d, limit)
+	if r.Delay <= 0 {
+		return 0
 	}
-	d += d * r.Jitter * draw
-	// A year is as good as for ever, and far from what overflows a time.
-	return time.Duration(min(d, float64(365*24*time.Hour)))
+	// A year is as good as for ever, and far from what overflows a time; the
+	// power may be +Inf.
+	limit := float64(365 * 24 * time.Hour)
+	if r.MaxDelay > 0 {
+		limit = min(limit, float64(r.MaxDelay))
+	}
+	d := min(float64(r.Delay)*math.Pow(max(r.Backoff, 1), float64(failures)), limit)
+	return time.Duration(d + d*r.Jitter*draw)
 }
