@@ -58,10 +58,10 @@ func (s *scene) worker(f func(*record.Worker)) {
 	s.put(record.WorkerKey("w1", "s1"), w)
 }
 
-// row writes the row of a task; live ones are held by s1.
-func (s *scene) row(task record.TaskID, state record.AttemptState, f func(*record.Attempt)) {
+// row writes the row of task a; a live one is held by s1.
+func (s *scene) row(state record.AttemptState, f func(*record.Attempt)) {
 	a := record.Attempt{
-		Run: runID, Task: task, Attempt: 1, Kind: record.KindExec, State: state, EnteredAt: s.now, OnLost: record.OnLostWait,
+		Run: runID, Task: "a", Attempt: 1, Kind: record.KindExec, State: state, EnteredAt: s.now, OnLost: record.OnLostWait,
 		TTL: record.Duration(15 * time.Second), Transitions: []record.Transition{{State: string(state), At: s.now}},
 	}
 	if state == record.Queued || state == record.Running {
@@ -103,10 +103,10 @@ func TestEachReasonIsTold(t *testing.T) {
 		reason string
 		text   string
 	}{
-		"upstream": {func(s *scene) { s.row("a", record.Running, as); s.worker(func(*record.Worker) {}) }, "b", "upstream", "all_success waits for a (running)"},
-		"running":  {func(s *scene) { s.row("a", record.Running, as); s.worker(func(*record.Worker) {}) }, "a", "running", "worker w1"},
+		"upstream": {func(s *scene) { s.row(record.Running, as); s.worker(func(*record.Worker) {}) }, "b", "upstream", "all_success waits for a (running)"},
+		"running":  {func(s *scene) { s.row(record.Running, as); s.worker(func(*record.Worker) {}) }, "a", "running", "worker w1"},
 		"overdue": {func(s *scene) {
-			s.row("a", record.Running, as)
+			s.row(record.Running, as)
 			s.worker(func(*record.Worker) {})
 			s.ask.Now = s.now.Add(2 * time.Hour)
 		}, "a", "overdue", "beyond its timeout"},
@@ -117,23 +117,23 @@ func TestEachReasonIsTold(t *testing.T) {
 		"draining":   {func(s *scene) { s.worker(func(w *record.Worker) { w.Draining = &record.Hold{} }) }, "a", "draining", "w1"},
 		"slots full": {func(s *scene) {
 			s.worker(func(w *record.Worker) { w.Handlers = []string{"resize"} })
-			s.row("a", record.Running, as)
+			s.row(record.Running, as)
 		}, "c", "slots_full", "by w.one/a/1"},
 		"in line": {func(s *scene) { s.worker(func(w *record.Worker) { w.Handlers = []string{"resize"} }) }, "c", "in_line", "at their head w.one/a/1"},
 		"next":    {func(s *scene) { s.worker(func(*record.Worker) {}) }, "a", "unassigned", "about to be dispatched"},
 		"not due": {func(s *scene) {
-			s.row("a", record.Queued, func(a *record.Attempt) { a.Token, a.NotBefore = "", s.now.Add(time.Minute) })
+			s.row(record.Queued, func(a *record.Attempt) { a.Token, a.NotBefore = "", s.now.Add(time.Minute) })
 		}, "a", "due", "2026-12-01T00:01:00Z"},
 		"clock": {func(s *scene) {
-			s.row("a", record.Queued, func(a *record.Attempt) { a.Token, a.NotBefore = "", s.now })
+			s.row(record.Queued, func(a *record.Attempt) { a.Token, a.NotBefore = "", s.now })
 			s.ask.HoldDue = true
 		}, "a", "clock", "clock"},
-		"unconfirmed": {func(s *scene) { s.row("a", record.Queued, as); s.worker(func(*record.Worker) {}) }, "a", "unconfirmed", "has not confirmed"},
-		"silent":      {func(s *scene) { s.row("a", record.Running, retry); s.gone(none) }, "a", "silent", "is silent"},
-		"proof":       {func(s *scene) { s.row("a", record.Running, as); s.gone(none) }, "a", "proof", "writ resolve"},
-		"held":        {func(s *scene) { s.row("a", record.Running, as); s.gone(none); s.ask.HoldLosses = true }, "a", "held", "losses are held"},
+		"unconfirmed": {func(s *scene) { s.row(record.Queued, as); s.worker(func(*record.Worker) {}) }, "a", "unconfirmed", "has not confirmed"},
+		"silent":      {func(s *scene) { s.row(record.Running, retry); s.gone(none) }, "a", "silent", "is silent"},
+		"proof":       {func(s *scene) { s.row(record.Running, as); s.gone(none) }, "a", "proof", "writ resolve"},
+		"held":        {func(s *scene) { s.row(record.Running, as); s.gone(none); s.ask.HoldLosses = true }, "a", "held", "losses are held"},
 		"settling": {func(s *scene) {
-			s.row("a", record.Running, as)
+			s.row(record.Running, as)
 			s.gone(func(r *record.Session) { r.Successor = "s2" })
 			s.put(record.WorkerKey("w1", "s2"), record.Worker{Worker: "w1", Session: "s2"})
 		}, "a", "settling", "successor"},
@@ -141,17 +141,17 @@ func TestEachReasonIsTold(t *testing.T) {
 			s.put(record.UnprovenKey(record.TaskRef{Run: runID, Task: "a"}.At(1)), record.Unproven{Run: runID, Task: "a", Attempt: 1, Worker: "w0"})
 		}, "a", "unproven", "attempt 1 is dead"},
 		"cleared": {func(s *scene) {
-			s.row("a", record.Running, as)
+			s.row(record.Running, as)
 			s.worker(func(*record.Worker) {})
 			s.put(record.ClearKey(runID, 1), record.Clear{Run: runID, Seq: 1, Tasks: []record.TaskID{"a"}})
 		}, "a", "cleared", "has yet to stop"},
 		"cancelling": {func(s *scene) {
-			s.row("a", record.Running, as)
+			s.row(record.Running, as)
 			s.worker(func(*record.Worker) {})
 			s.run(func(r *record.Run) { r.State = record.RunCancelling })
 		}, "a", "cancelling", "has yet to stop it"},
 		"paused":    {func(s *scene) { s.run(func(r *record.Run) { r.Paused = &record.Hold{By: "ann", Why: "release"} }) }, "a", "paused", "by ann (release)"},
-		"decided":   {func(s *scene) { s.row("a", record.Skipped, as) }, "b", "decided", "rule trigger"},
+		"decided":   {func(s *scene) { s.row(record.Skipped, as) }, "b", "decided", "rule trigger"},
 		"queued":    {func(s *scene) { s.run(func(r *record.Run) { r.State = record.RunQueued }) }, "a", "queued", "its turn"},
 		"reopening": {func(s *scene) { s.run(func(r *record.Run) { r.Phase = record.PhaseReopening }) }, "a", "reopening", "reopened"},
 	} {
@@ -193,7 +193,7 @@ func TestARecordAndItsRevisionSaySo(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	s.worker(func(*record.Worker) {})
-	s.row("a", record.Running, as)
+	s.row(record.Running, as)
 	a := s.about("b")
 	require.Equal(t, record.AttemptKey(record.TaskRef{Run: runID, Task: "a"}.At(1)), a.Key)
 	require.Equal(t, s.rev, a.Rev)
@@ -203,7 +203,7 @@ func TestARecordAndItsRevisionSaySo(t *testing.T) {
 func TestAClosedTaskAndAnUnknownRunHaveNoAnswer(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
-	s.row("a", record.Success, as)
+	s.row(record.Success, as)
 	s.ask.Task = "a"
 	require.Empty(t, explain.Explain(s.v, s.ask))
 	s.ask.Run = "w.two"

@@ -75,12 +75,11 @@ func (c *plan) step(a record.Attempt, s record.Step) *plan {
 
 // unproven makes a row say that its process may live, and puts the mark that
 // keeps the task from running again.
-func (c *plan) unproven(row view.Row) *plan {
+func (c *plan) unproven(row view.Row) {
 	c.put = append(c.put, record.Put{Key: record.UnprovenKey(row.Ref()), Value: record.Unproven{
 		Schema: record.Schema, Run: row.Run, Task: row.Task, Instance: row.Instance, Attempt: row.Attempt.Attempt,
 		Worker: row.Worker, Session: row.Session, Fenced: row.Fenced(), TTL: row.TTL, Since: c.turn.Now, Write: c.write,
 	}})
-	return c
 }
 
 func (c *plan) store(k record.Key, v record.Value) *plan {

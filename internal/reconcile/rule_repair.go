@@ -10,7 +10,7 @@ import (
 // When: the latest row of a task is abandoned, though its next row is written
 // in the same change.
 // Then: ∅ → queued n+1, by the name of this rule, so that it is counted as a
-// bug of the state machine.
+// fault of the state machine.
 // Guard: row absent, previous row as seen, run as seen.
 // Keeps: I8.
 func (p *pass) repair(r *view.Run, t *view.Task) *Verdict {

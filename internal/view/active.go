@@ -96,7 +96,7 @@ func New() *Active {
 func FromList(rev int64, list []record.Stored) *Active {
 	v := New()
 	for _, s := range list {
-		v.Apply(record.Event{Key: s.Key, Value: s.Value, CreateRev: s.CreateRev, ModRev: s.ModRev, Lease: s.Lease})
+		v.Apply(record.Event(s))
 	}
 	v.Advance(rev)
 	return v
