@@ -6,6 +6,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/writ-sched/writ/internal/batch"
 	"github.com/writ-sched/writ/internal/keyspace"
 	"github.com/writ-sched/writ/internal/record"
 )
@@ -40,14 +41,14 @@ func (s *Store) encode(c record.Change) (child, error) {
 	if err != nil {
 		return fail(err)
 	}
-	ch.reads = reads(c)
+	ch.reads = batch.Reads(c)
 	otherwise := make([]clientv3.Op, len(ch.reads))
 	for i, k := range ch.reads {
 		key := s.space.Key(k)
 		otherwise[i] = clientv3.OpGet(key)
 		ch.bytes += len(key) + opOverhead
 	}
-	ch.ops = max(len(when), len(then), len(otherwise))
+	ch.ops = batch.Width(c)
 	if limit := s.config.Limits.Ops; ch.ops > limit-1 {
 		return fail(fmt.Errorf("it has %d operations, at most %d fit one transaction", ch.ops, limit-1))
 	}
@@ -118,37 +119,14 @@ func (s *Store) writes(c record.Change, bytes *int) ([]clientv3.Op, error) {
 	return list, nil
 }
 
-// reads lists the single keys that a change expects something of, and behind
-// them those that it puts, each once.
-func reads(c record.Change) []record.Key {
-	seen := make(map[record.Key]bool, len(c.Expect)+len(c.Put))
-	var keys []record.Key
-	add := func(k record.Key) {
-		if !seen[k] {
-			seen[k] = true
-			keys = append(keys, k)
-		}
-	}
-	for _, e := range c.Expect {
-		if !e.Ranged() {
-			add(e.Key)
-		}
-	}
-	for _, p := range c.Put {
-		add(p.Key)
-	}
-	return keys
-}
-
-// outcome reads the answer to a child. A Txn that did not succeed may have met
-// its own first try; only a stored write id says so.
+// outcome reads the answer to a child.
 func (s *Store) outcome(ch child, answer *pb.TxnResponse, rev int64) record.Outcome {
 	if answer.GetSucceeded() {
 		return record.Outcome{Verdict: record.Committed, Rev: rev}
 	}
-	found := record.Outcome{Verdict: record.Conflict, Seen: make([]record.Stored, len(ch.reads))}
+	seen := make([]record.Stored, len(ch.reads))
 	for i, k := range ch.reads {
-		found.Seen[i].Key = k
+		seen[i].Key = k
 		if i >= len(answer.GetResponses()) {
 			continue
 		}
@@ -158,13 +136,8 @@ func (s *Store) outcome(ch child, answer *pb.TxnResponse, rev int64) record.Outc
 				s.damaged(err)
 			}
 			stored.Key = k
-			found.Seen[i] = stored
+			seen[i] = stored
 		}
 	}
-	for _, p := range ch.change.Put {
-		if at, ok := found.Find(p.Key); ok && record.Bears(at.Value, ch.change.Write) {
-			return record.Outcome{Verdict: record.Committed, Rev: at.ModRev}
-		}
-	}
-	return found
+	return batch.Judge(ch.change, seen)
 }
