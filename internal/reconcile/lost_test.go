@@ -118,6 +118,21 @@ func TestARegistrationVoidsAFenceWait(t *testing.T) {
 	require.Len(t, w.pass().Changes, 1)
 }
 
+func TestAReturnThatNobodySawVoidsAFenceWaitToo(t *testing.T) {
+	t.Parallel()
+	w, _, s := losing(t, kind(false, record.OnLostRetry))
+	w.pass()
+	w.now = w.now.Add(10 * time.Second)
+	w.enlist(s.Worker, s.Session, 4)
+	w.drop(record.WorkerKey(s.Worker, s.Session))
+	rec := record.Session{Worker: s.Worker, Session: s.Session, GoneAt: w.now}
+	w.set(record.Put{Key: record.SessionKey(s.Worker, s.Session), Value: rec})
+	w.now = w.now.Add(10 * time.Second)
+	require.Empty(t, w.pass().Changes, "the record has another revision")
+	w.now = w.now.Add(17 * time.Second)
+	require.Len(t, w.pass().Changes, 1)
+}
+
 func TestAnAttemptThatMustWaitStaysUntilItsDeathIsProven(t *testing.T) {
 	t.Parallel()
 	w, id, s := losing(t, kind(false, ""))
@@ -168,6 +183,20 @@ func TestAnUnprovenDeathKeepsTheTaskFromRunning(t *testing.T) {
 	w.pass()
 	require.NotContains(t, w.keys, record.UnprovenKey(ref(id, "a", 1)))
 	require.Equal(t, ref(id, "a", 2), w.pass().Ready[0].Ref)
+}
+
+func TestAMarkStaysWhileASuccessorSettles(t *testing.T) {
+	t.Parallel()
+	w, id, s := losing(t, kind(false, record.OnLostFail))
+	w.pass()
+	require.True(t, w.clearTasks(id, "a"), "so that the run goes on")
+	w.enlist(s.Worker, "s2", 4)
+	w.attest(s, "s2", false)
+	w.pass()
+	require.Contains(t, w.keys, record.UnprovenKey(ref(id, "a", 1)))
+	w.attest(s, "s2", true)
+	w.pass()
+	require.NotContains(t, w.keys, record.UnprovenKey(ref(id, "a", 1)))
 }
 
 func TestAFencedMarkIsLiftedByTheFenceWait(t *testing.T) {

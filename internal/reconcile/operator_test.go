@@ -146,6 +146,9 @@ func TestQueuedRunsAreAdmittedOldestFirstUpToTheLimit(t *testing.T) {
 	require.Equal(t, record.RunRunning, runState(w, "w.d"))
 	require.Equal(t, record.RunRunning, runState(w, "w.c"))
 	require.Equal(t, record.RunQueued, runState(w, "w.b"))
+	res = w.pass()
+	require.Empty(t, res.Changes, "the limit is reached")
+	require.Equal(t, reconcile.ReasonQueued, res.Waits[0].Reason)
 	r, _ := w.v.Run("w.d")
 	require.Equal(t, w.now.Add(time.Hour), r.Record.Deadline)
 	require.True(t, w.cancelRun("w.d"))
@@ -201,6 +204,37 @@ func TestAllowedFailuresDoNotFailTheRun(t *testing.T) {
 	require.True(t, w.report(begin(w, id, "b", s), record.Success, record.Cause{}, nil))
 	w.pass()
 	require.Equal(t, record.RunSuccess, runState(w, id))
+}
+
+func TestARunWithALiveRowOfAnUnknownTaskDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	w, id, s := setup(t, flowOf("w", task("a")))
+	stray := liveRow(w, "stray", s)
+	w.set(record.Put{Key: record.AttemptKey(stray.Ref()), Value: stray})
+	require.True(t, w.report(begin(w, id, "a", s), record.Success, record.Cause{}, nil))
+	require.Empty(t, w.pass().Changes)
+	require.True(t, w.report(stray.Ref(), record.Success, record.Cause{}, nil))
+	w.pass()
+	require.Equal(t, record.RunSuccess, runState(w, id))
+}
+
+func TestTheHeadIsRefusedWhereADeathWasMarkedMeanwhile(t *testing.T) {
+	t.Parallel()
+	w, id, s := setup(t, flowOf("w", task("a")))
+	require.True(t, w.report(begin(w, id, "a", s), record.Success, record.Cause{}, nil))
+	w.pass()
+	r, _ := w.v.Run(id)
+	pages, err := reconcile.EndPages(r, reconcile.Stamp{})
+	require.NoError(t, err)
+	head, err := reconcile.EndHead(w.v, r, reconcile.Stamp{})
+	require.NoError(t, err)
+	require.False(t, w.commit(head, record.Leader), "the last page is not there")
+	require.True(t, w.commit(pages[0], record.Leader))
+	w.set(record.Put{Key: record.UnprovenKey(ref(id, "a", 1)), Value: record.Unproven{Run: id, Task: "a", Attempt: 1}})
+	require.False(t, w.commit(head, record.Leader))
+	head, err = reconcile.EndHead(w.v, r, reconcile.Stamp{})
+	require.NoError(t, err)
+	require.True(t, w.commit(head, record.Leader))
 }
 
 func TestPagesOfALargeRunAreBoundedAndAlike(t *testing.T) {

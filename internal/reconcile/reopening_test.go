@@ -60,7 +60,15 @@ func TestAReopenedRunHasItsRowsAndRunsWhatWasCleared(t *testing.T) {
 	require.Len(t, ready, 1)
 	require.Equal(t, ref(id, "last", 2), ready[0].Ref)
 	row, _ := w.row(ref(id, "t00007", 1))
-	require.NotZero(t, row.Fence)
+	require.Equal(t, old.Rows[8].CreateRev, row.Fence)
+	// A second ending carries the first revisions on.
+	require.True(t, w.give(ready[0], s))
+	require.True(t, w.report(ready[0].Ref, record.Success, record.Cause{}, nil))
+	w.pass()
+	w.end(id)
+	again, _ := w.keys[record.PageKey(id, 1)].Value.(record.EndedPage)
+	require.Equal(t, "t00007", string(again.Rows[9].Attempt.Task))
+	require.Equal(t, old.Rows[8].CreateRev, again.Rows[9].CreateRev)
 }
 
 // restoreAll brings the rows back, in two halves by two replicas.

@@ -192,7 +192,25 @@ func TestABusyTaskIsLeftOutAndItsRunDoesNotEnd(t *testing.T) {
 	turn.Busy.Add(c)
 	require.Empty(t, reconcile.Pass(w.v, view.Touched{Full: true}, turn).Changes)
 	turn.Busy.Done(c)
-	require.Len(t, reconcile.Pass(w.v, view.Touched{Full: true}, turn).Changes, 1)
+	session := record.Change{Put: []record.Put{{Key: record.SessionKey("w1", "s1")}}}
+	w.drop(record.WorkerKey("w1", "s1"))
+	turn.Busy.Add(session)
+	require.Len(t, reconcile.Pass(w.v, view.Touched{Full: true}, turn).Changes, 1, "the session is left out")
+	turn.Busy.Done(session)
+	require.Len(t, reconcile.Pass(w.v, view.Touched{Full: true}, turn).Changes, 2)
+}
+
+func TestAReadyTaskWithACommitInFlightIsIdle(t *testing.T) {
+	t.Parallel()
+	w, id, _ := setup(t, flowOf("w", task("a"), task("b")))
+	turn := w.turn()
+	turn.Busy = reconcile.NewBusy()
+	turn.Busy.Add(record.Change{Put: []record.Put{{Key: record.AttemptKey(ref(id, "a", 1))}}})
+	res := reconcile.Pass(w.v, view.Touched{Full: true}, turn)
+	require.Equal(t, ref(id, "b", 1), res.Ready[0].Ref)
+	require.Equal(t, []record.TaskRef{{Run: id, Task: "a"}}, res.Idle)
+	turn.Busy = nil
+	require.Len(t, reconcile.Pass(w.v, view.Touched{Full: true}, turn).Ready, 2)
 }
 
 func TestEveryChangeComparesTheElectionKeyOfItsTerm(t *testing.T) {

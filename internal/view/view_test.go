@@ -224,6 +224,24 @@ func TestAnEndedRunLeavesNothingBehind(t *testing.T) {
 	require.Contains(t, f.v.Take().Runs, runID)
 }
 
+func TestARunThatGoesAndComesIsCountedAnew(t *testing.T) {
+	t.Parallel()
+	f := setup()
+	rev := view.Revision{Workflow: "w", Number: 1}
+	f.row(attempt("a", 1, record.Success))
+	run, _ := f.v.Run(runID)
+	value := run.Record
+	f.drop(record.RunKey(runID))
+	f.put(record.RunKey(runID), value)
+	require.Equal(t, []view.Revision{rev}, f.v.Missing())
+	f.v.Load(rev, diamond())
+	require.NoError(t, f.v.Recount(runID))
+	value.Revision = 2
+	f.put(record.RunKey(runID), value)
+	require.Equal(t, []view.Revision{{Workflow: "w", Number: 2}}, f.v.Missing(), "another revision needs another spec")
+	require.NoError(t, f.v.Recount(runID))
+}
+
 func TestTouchedIsWhatAnEventChanged(t *testing.T) {
 	t.Parallel()
 	f := setup()
