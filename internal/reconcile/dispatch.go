@@ -17,7 +17,7 @@ type Assignment struct {
 // Dispatch makes the change that gives a ready task to a worker: the intent.
 // It decides again from the view, which may have moved on since the pass that
 // found the task ready; ok is false where the task is not ready any more, or
-// its next attempt is another. Its write id is made of the stamp's prefix and
+// its next attempt is another, or it is busy. Its write id is made of the stamp's prefix and
 // the end of the token. An error is a record that makes no sense.
 func Dispatch(v *view.Active, as Assignment, turn Turn) (c record.Change, ok bool, err error) {
 	r, known := v.Run(as.Ref.Run)

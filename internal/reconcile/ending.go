@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,8 +15,8 @@ import (
 // pages, under the same write ids: whoever finds a page there already has
 // committed it. The caller writes one after the other, and then the head.
 func EndPages(r *view.Run, s Stamp) ([]record.Change, error) {
-	if r.Record.Phase != record.PhaseEnding {
-		return nil, fmt.Errorf("make the pages of run %s: it is in phase %q, expected %q", r.ID(), r.Record.Phase, record.PhaseEnding)
+	if err := endable(r); err != nil {
+		return nil, fmt.Errorf("make the pages of run %s: %w", r.ID(), err)
 	}
 	var list []record.Change
 	for i, rows := range cut(r) {
@@ -35,14 +36,27 @@ func EndPages(r *view.Run, s Stamp) ([]record.Change, error) {
 	return list, nil
 }
 
+// endable says why the document of a run cannot be made. The order of its rows
+// and the counts of its tasks are those of the spec.
+func endable(r *view.Run) error {
+	switch {
+	case r.Record.Phase != record.PhaseEnding:
+		return fmt.Errorf("it is in phase %q, expected %q", r.Record.Phase, record.PhaseEnding)
+	case !r.Loaded():
+		return errors.New("its spec is not loaded")
+	default:
+		return nil
+	}
+}
+
 // EndHead makes the last change of a run in phase ending: the head of its
 // document and its index line are put, and everything active of it is deleted.
 // It expects the last page to be there, and the unproven deaths as the view
 // shows them.
 func EndHead(v *view.Active, r *view.Run, s Stamp) (record.Change, error) {
 	id := r.ID()
-	if r.Record.Phase != record.PhaseEnding {
-		return record.Change{}, fmt.Errorf("make the head of run %s: it is in phase %q, expected %q", id, r.Record.Phase, record.PhaseEnding)
+	if err := endable(r); err != nil {
+		return record.Change{}, fmt.Errorf("make the head of run %s: %w", id, err)
 	}
 	write := fixedWrite(string(id), strconv.FormatInt(r.ModRev, 10), "head")
 	head := record.Ended{

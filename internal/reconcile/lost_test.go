@@ -207,6 +207,7 @@ func TestAFencedMarkIsLiftedByTheFenceWait(t *testing.T) {
 	row, _ := w.row(ref(id, "a", 1))
 	require.Equal(t, record.Cancelled, row.State)
 	require.Contains(t, w.keys, record.UnprovenKey(ref(id, "a", 1)))
+	require.Equal(t, w.now.Add(17*time.Second), reconcile.Pass(w.v, view.Touched{Full: true}, w.turn()).Wake)
 	w.now = w.now.Add(17 * time.Second)
 	run, _ := w.v.Run(id)
 	require.Equal(t, record.RunCancelling, run.Record.State)

@@ -218,6 +218,28 @@ func TestARunWithALiveRowOfAnUnknownTaskDoesNotEnd(t *testing.T) {
 	require.Equal(t, record.RunSuccess, runState(w, id))
 }
 
+func TestADocumentIsMadeOnlyOfAnEndingRunWhoseSpecIsLoaded(t *testing.T) {
+	t.Parallel()
+	w, id, s := setup(t, flowOf("w", task("a")))
+	r, _ := w.v.Run(id)
+	_, err := reconcile.EndPages(r, reconcile.Stamp{})
+	require.ErrorContains(t, err, "phase")
+	require.True(t, w.report(begin(w, id, "a", s), record.Success, record.Cause{}, nil))
+	w.pass()
+	w.specs = nil
+	var list []record.Stored
+	for _, stored := range w.keys {
+		list = append(list, stored)
+	}
+	bare := view.FromList(w.rev, list)
+	require.Empty(t, reconcile.Pass(bare, view.Touched{Full: true}, w.turn()).Ending)
+	r, _ = bare.Run(id)
+	_, err = reconcile.EndPages(r, reconcile.Stamp{})
+	require.ErrorContains(t, err, "spec")
+	_, err = reconcile.EndHead(bare, r, reconcile.Stamp{})
+	require.ErrorContains(t, err, "spec")
+}
+
 func TestTheHeadIsRefusedWhereADeathWasMarkedMeanwhile(t *testing.T) {
 	t.Parallel()
 	w, id, s := setup(t, flowOf("w", task("a")))

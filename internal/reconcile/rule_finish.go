@@ -20,7 +20,9 @@ import (
 func (p *pass) close(r *view.Run) {
 	switch {
 	case r.Record.Phase == record.PhaseEnding:
-		p.res.Ending = append(p.res.Ending, r.ID())
+		if r.Loaded() {
+			p.res.Ending = append(p.res.Ending, r.ID())
+		}
 		return
 	case r.Record.Phase == record.PhaseReopening:
 		p.res.Reopening = append(p.res.Reopening, r.ID())

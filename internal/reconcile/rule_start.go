@@ -94,10 +94,8 @@ func since(r *view.Run, t *view.Task) time.Time {
 		}
 	}
 	at := r.Record.StartedAt
-	for _, i := range r.Graph.Up(t.Index) {
-		if row, ok := r.At(i).Latest(); ok && row.State.Terminal() && row.EnteredAt.After(at) {
-			at = row.EnteredAt
-		}
+	if above := t.ClosedAbove(); above.After(at) {
+		at = above
 	}
 	for _, c := range r.Clears() {
 		if c.FirstRev == t.Cleared() && c.At.After(at) {

@@ -190,14 +190,13 @@ func (v *Active) recast(r *Run, t *Task, f func()) {
 	f()
 	t.settle()
 	r.count(t, +1)
-	after := t.Class()
-	if before == after {
+	if t.Class() == before {
 		return
 	}
 	for _, i := range r.Graph.Down(t.Index) {
 		below := &r.tasks[i]
 		below.up.Remove(before)
-		below.up.Add(after)
+		below.weigh(t)
 		v.touched.below[below.Ref] = struct{}{}
 	}
 }

@@ -100,7 +100,7 @@ func (v *Active) equip(r *Run, g *spec.Graph) {
 		t := &r.tasks[i]
 		r.count(t, +1)
 		for _, below := range g.Down(i) {
-			r.tasks[below].up.Add(t.Class())
+			r.tasks[below].weigh(t)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package view
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/writ-sched/writ/internal/record"
 	"github.com/writ-sched/writ/internal/spec"
@@ -32,6 +33,7 @@ type Task struct {
 	cover  int64 // rows whose first revision is lower do not count
 	latest int   // index of the row that counts, or -1
 	up     spec.Tally
+	above  time.Time // when the last upstream to close was closed
 }
 
 // Rows returns every row by number, those under a clear included.
@@ -87,6 +89,22 @@ func (t *Task) Class() spec.Class {
 
 // Upstream is the tally of the classes of the task's direct upstreams.
 func (t *Task) Upstream() spec.Tally { return t.up }
+
+// ClosedAbove is when the last of the closed upstreams entered its state; zero
+// without one. A close that a clear has undone may still count.
+func (t *Task) ClosedAbove() time.Time { return t.above }
+
+// weigh counts one upstream in under its class.
+func (t *Task) weigh(up *Task) {
+	c := up.Class()
+	t.up.Add(c)
+	if c == spec.ClassOpen {
+		return
+	}
+	if at := up.rows[up.latest].EnteredAt; at.After(t.above) {
+		t.above = at
+	}
+}
 
 // spoils says that the task makes its run fail.
 func (t *Task) spoils() bool {
