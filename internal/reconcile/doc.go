@@ -3,8 +3,10 @@
 // [Pass] looks at what was touched and returns changes, each with its guard,
 // the tasks that are ready for a worker, what the rest waits for, and when it
 // wants to look again. [Dispatch] makes the change that gives a ready task to
-// a worker; [EndPages] and [EndHead] make the ended document of a run. The
-// package is level-triggered: it is never told what happened, it compares
+// a worker; [EndPages] and [EndHead] make the ended document of a run,
+// [RestorePage] and [Restored] bring one back.
+//
+// The package is level-triggered: it is never told what happened, it compares
 // records, so the event-driven pass and the timer's full pass are one code,
 // and a pass that is run twice, late or by two replicas at once changes
 // nothing but time.
@@ -15,7 +17,8 @@
 //	sessions  rule_session.go   a key that is gone is noted; what nobody names is forgotten
 //	          rule_prove.go     a proven death lifts its mark
 //	runs      rule_admit.go     queued → running
-//	tasks     rule_cancel.go    nothing of a cancelled run or under a clear goes on
+//	tasks     rule_repair.go    what no rule should have left is mended, and counted
+//	          rule_cancel.go    nothing of a cancelled run or under a clear goes on
 //	          rule_timeout.go   too long in the queue; the run took too long
 //	          rule_abandon.go   a dispatch into a void is replaced        (check 1)
 //	          rule_lost.go      the worker of a running row is gone       (check 2)

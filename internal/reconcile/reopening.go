@@ -3,6 +3,7 @@ package reconcile
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/writ-sched/writ/internal/record"
 	"github.com/writ-sched/writ/internal/view"
@@ -60,10 +61,11 @@ func restore(r *view.Run, rows []record.EndedRow, s Stamp) (record.Change, error
 }
 
 // Restored makes the end of a reopening, once every row of the document is
-// back: the phase ends, and the document's pages are deleted.
+// back: the phase ends, the run has its timeout anew, and the document's pages
+// are deleted.
 func Restored(r *view.Run, attempts int, turn Turn) (record.Change, error) {
-	if r.Attempts() < attempts {
-		return record.Change{}, fmt.Errorf("end the reopening of run %s: it has %d rows, expected %d", r.ID(), r.Attempts(), attempts)
+	if r.Attempts() < attempts || !r.Loaded() {
+		return record.Change{}, fmt.Errorf("end the reopening of run %s: it has %d rows, expected %d and its spec", r.ID(), r.Attempts(), attempts)
 	}
 	c := (&pass{turn: turn}).plan(record.RuleReopen).run(r)
 	c.write = fixedWrite(string(r.ID()), strconv.FormatInt(r.ModRev, 10), "restored")
@@ -71,6 +73,9 @@ func Restored(r *view.Run, attempts int, turn Turn) (record.Change, error) {
 	if err != nil {
 		return record.Change{}, fmt.Errorf("end the reopening of run %s: %w", r.ID(), err)
 	}
-	next.Pages = 0
+	next.Pages, next.Deadline = 0, time.Time{}
+	if r.Timeout() > 0 {
+		next.Deadline = turn.Now.Add(r.Timeout()) // the first life's has passed, it may be
+	}
 	return c.store(record.RunKey(r.ID()), next).change(record.RemoveAll(record.OfRun(record.FamilyPage, r.ID())))
 }

@@ -2,6 +2,7 @@ package reconcile_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -36,7 +37,9 @@ func TestAReopenedRunHasItsRowsAndRunsWhatWasCleared(t *testing.T) {
 		tasks = append(tasks, leaf)
 		tasks[0].Needs = append(tasks[0].Needs, leaf.ID)
 	}
-	w, id, s := setup(t, flowOf("w", tasks...))
+	f := flowOf("w", tasks...)
+	f.Timeout = record.Duration(time.Hour)
+	w, id, s := setup(t, f)
 	for range 2 {
 		for _, r := range w.pass().Ready {
 			require.True(t, w.give(r, s))
@@ -46,6 +49,7 @@ func TestAReopenedRunHasItsRowsAndRunsWhatWasCleared(t *testing.T) {
 	w.pass()
 	w.end(id)
 	old, _ := w.keys[record.PageKey(id, 1)].Value.(record.EndedPage)
+	w.now = w.now.Add(24 * time.Hour)
 	w.reopen(id, "last")
 	res := w.pass()
 	require.Equal(t, []record.RunID{id}, res.Reopening)
