@@ -247,17 +247,20 @@ func (m *Machine) done(d Done) {
 	}
 }
 
-// refused halves a Txn, so that what is wrong with one item stays its own.
+// refused halves a Txn, so that what is wrong with one item stays its own. What
+// was refused beside an item that nobody waits for any more is tried without it.
 func (m *Machine) refused(f *flight, err error) {
-	items := m.wanted(f.items)
-	switch len(items) {
-	case 0:
-	case 1:
-		m.report(items[0], record.Outcome{Verdict: record.Conflict}, err)
-	default:
-		half := len(items) / 2
-		m.halves = append(m.halves, items[:half:half], items[half:])
+	if len(f.items) == 1 {
+		m.report(f.items[0], record.Outcome{Verdict: record.Conflict}, err)
+		return
 	}
+	items := m.wanted(f.items)
+	if len(items) < len(f.items) {
+		m.halves = append(m.halves, items)
+		return
+	}
+	half := len(items) / 2
+	m.halves = append(m.halves, items[:half:half], items[half:])
 }
 
 // again sends the same once more, without those that nobody waits for.

@@ -248,3 +248,14 @@ func BenchmarkSubmitBehindAHotKey(b *testing.B) {
 		})
 	}
 }
+
+func TestNeighbourOfABadChangeThatIsGivenUpIsTriedAlone(t *testing.T) {
+	t.Parallel()
+	m := batch.New(batch.Limits{Txns: 1})
+	for id := batch.ID(1); id <= 3; id++ {
+		m.Step(submit(id, row(int(id))))
+	}
+	m.Step(answered(1, 1))
+	m.Step(batch.GiveUp{ID: 2})
+	require.Equal(t, []batch.Output{batch.Send{Txn: 3, Items: []batch.ID{3}}}, m.Step(batch.Done{Txn: 2, Class: batch.Refused, Err: errBad}))
+}

@@ -61,7 +61,14 @@ func (m *model) txn(ids []batch.ID) ([]record.Outcome, bool) {
 	for _, c := range win {
 		m.made[c.Write]++
 		for _, p := range c.Put {
-			m.records[p.Key] = record.Stored{Key: p.Key, Value: p.Value, ModRev: m.rev}
+			value := p.Value
+			if row, ok := value.(record.Attempt); ok {
+				// A row keeps its transitions, so that each write is found in it.
+				before, _ := m.records[p.Key].Value.(record.Attempt)
+				row.Transitions = append(slices.Clip(before.Transitions), row.Transitions...)
+				value = row
+			}
+			m.records[p.Key] = record.Stored{Key: p.Key, Value: value, ModRev: m.rev}
 		}
 		for _, d := range c.Delete {
 			for k := range m.records {
