@@ -22,7 +22,8 @@ func (d *decoder) input(b *strings.Builder, at spec.Path, n *yaml.Node) {
 			key := n.Content[i].Value
 			writeString(b, key)
 			b.WriteByte(':')
-			d.input(b, at.At(key), n.Content[i+1])
+			// Siblings share the array of their path: blame copies what it needs.
+			d.input(b, append(at, key), n.Content[i+1])
 		}
 		b.WriteByte('}')
 	case yaml.SequenceNode:
@@ -31,7 +32,7 @@ func (d *decoder) input(b *strings.Builder, at spec.Path, n *yaml.Node) {
 			if i > 0 {
 				b.WriteByte(',')
 			}
-			d.input(b, at.At(spec.Element(i)), child)
+			d.input(b, append(at, spec.Element(i)), child)
 		}
 		b.WriteByte(']')
 	default:
