@@ -109,6 +109,17 @@ func (f *Fake) Erase(k record.Key) int64 {
 	return f.rev
 }
 
+// Make makes a change at once, as another replica does: past the committer and
+// the faults.
+func (f *Fake) Make(c record.Change) record.Outcome {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if done := f.txn([]record.Change{c}); done.Class == batch.Answered {
+		return done.Outcomes[0]
+	}
+	return record.Outcome{Verdict: record.Conflict}
+}
+
 // Down makes every call fail, or wait for its context's end, until it is called
 // with false. Leases do not expire meanwhile, as in an etcd without a leader.
 func (f *Fake) Down(down bool) {
