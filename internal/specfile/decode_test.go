@@ -177,3 +177,16 @@ func TestAProblemIsOneLine(t *testing.T) {
 	require.Equal(t, "a.yaml:3:7: tasks.a.run: is empty (hint: leave it out)", p.String())
 	require.Equal(t, "a.yaml: is empty", specfile.Problem{File: "a.yaml", Text: "is empty"}.String())
 }
+
+func TestAFileWrongAThousandTimesIsToldAHundred(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("name: many\ntasks:\n")
+	for i := range 1000 {
+		fmt.Fprintf(&b, "  t%d: {colour: red}\n", i)
+	}
+	said := refuse(t, b.String())
+	require.Len(t, said, spec.MaxProblems+1)
+	require.True(t, strings.HasPrefix(said[99], "w.yaml:102:9: tasks.t99.colour: unknown field"), said[99])
+	require.Equal(t, "w.yaml: has more problems than the 100 that are shown", said[100])
+}

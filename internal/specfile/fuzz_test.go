@@ -1,7 +1,6 @@
 package specfile_test
 
 import (
-	"errors"
 	"path/filepath"
 	"testing"
 
@@ -26,7 +25,7 @@ func FuzzDecode(f *testing.F) {
 		w, err := specfile.Decode("fuzz.yaml", src)
 		if err != nil {
 			var invalid *specfile.InvalidError
-			require.True(t, errors.As(err, &invalid))
+			require.ErrorAs(t, err, &invalid)
 			require.NotEmpty(t, invalid.Problems)
 			for _, p := range invalid.Problems {
 				require.NotEmpty(t, p.Text)
@@ -40,6 +39,6 @@ func FuzzDecode(f *testing.F) {
 		back, err := spec.Parse(text)
 		require.NoError(t, err)
 		require.Equal(t, w, back)
-		require.Equal(t, len(w.Tasks), len(spec.Compile(w).Order()))
+		require.Len(t, spec.Compile(w).Order(), len(w.Tasks))
 	})
 }
