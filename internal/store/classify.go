@@ -17,13 +17,15 @@ func classify(err error) batch.Class {
 	if err == nil {
 		return batch.Answered
 	}
-	// Neither was proposed: the first by a member under pressure, the second by
-	// one that a call with WithRequireLeader reached without its leader.
-	if errors.Is(err, rpctypes.ErrTooManyRequests) || errors.Is(err, rpctypes.ErrNoLeader) {
-		return batch.Busy
+	// None of them proposed it: a member under pressure, one that a call with
+	// WithRequireLeader reached without its leader, one that is a learner.
+	for _, busy := range []error{rpctypes.ErrGRPCRequestTooManyRequests, rpctypes.ErrGRPCNoLeader, rpctypes.ErrGRPCNotSupportedForLearner} {
+		if says(err, busy) {
+			return batch.Busy
+		}
 	}
 	// The apply layer writes, and complains after.
-	if errors.Is(err, rpctypes.ErrNoSpace) {
+	if says(err, rpctypes.ErrGRPCNoSpace) {
 		return batch.Lost
 	}
 	switch code(err) {
@@ -36,6 +38,14 @@ func classify(err error) batch.Class {
 	default:
 		return batch.Lost
 	}
+}
+
+// says tells whether err is an error of etcd, as the client hands it out or as it
+// came over the wire.
+func says(err, etcd error) bool {
+	var wire interface{ GRPCStatus() *status.Status }
+	return errors.Is(err, rpctypes.Error(etcd)) ||
+		errors.As(err, &wire) && wire.GRPCStatus().Message() == status.Convert(etcd).Message()
 }
 
 // code is the gRPC code of an error as the client hands it out.
@@ -54,4 +64,4 @@ func code(err error) codes.Code {
 }
 
 // leaseGone says that a put names a lease that is no more.
-func leaseGone(err error) bool { return errors.Is(err, rpctypes.ErrLeaseNotFound) }
+func leaseGone(err error) bool { return err != nil && says(err, rpctypes.ErrGRPCLeaseNotFound) }
