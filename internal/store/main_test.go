@@ -67,6 +67,7 @@ func TestStoreOnEtcdIsAStore(t *testing.T) {
 	t.Parallel()
 	shared := etcdtest.Start(t)
 	storetest.Run(t, func(t *testing.T, alone bool) storetest.Harness {
+		t.Helper()
 		member := shared
 		if alone {
 			member = etcdtest.StartOwn(t)

@@ -19,11 +19,11 @@ import (
 )
 
 // pool makes a change that inserts a pool.
-func pool(name record.Pool, expect ...record.Expect) record.Change {
+func pool(name record.Pool) record.Change {
 	key := record.PoolKey(name)
 	write := record.WriteID("w-" + name)
 	return record.Change{
-		Rule: record.RuleApply, Write: write, Expect: append([]record.Expect{record.Absent(key)}, expect...),
+		Rule: record.RuleApply, Write: write, Expect: []record.Expect{record.Absent(key)},
 		Put: []record.Put{{Key: key, Value: record.PoolLimit{Schema: record.Schema, Pool: name, Slots: 1, Write: write}}},
 	}
 }

@@ -89,13 +89,21 @@ func sampleActive() []record.Stored {
 	}
 }
 
+const sampleSpec = `{"name":"census","tasks":[{"id":"count","run":"find . -type f | wc -l"}]}`
+
+// night is the time from one run of the census to the next.
+const night = 24 * time.Hour
+
 const sampleDigest = "sha256:9f2c4a7be1d05c3386f1aa0d4b7752e96c8e13fd2b604a95d7c8e0f3b1a2c4d6"
 
 func sampleHistory() []record.Stored {
 	row := SampleAttempt()
 	row.Run, row.State, row.Failures, row.Attempt = sampleEnded, record.Success, 0, 1
 	row.Cause, row.Exit, row.ResultBytes = record.Cause{}, &record.Exit{}, 15
-	row.Transitions[2].State = "success"
+	row.EnteredAt, row.Transitions[2].State = row.EnteredAt.Add(-night), "success"
+	for i := range row.Transitions {
+		row.Transitions[i].At = row.Transitions[i].At.Add(-night)
+	}
 	run := record.Run{
 		Schema: record.Schema, Run: sampleEnded, Workflow: "census", Revision: 3, State: record.RunSuccess, Phase: record.PhaseEnding,
 		EnteredAt: at(-86340), CreatedAt: at(-86400), StartedAt: at(-86400), EndedAt: at(-86340), Trigger: record.TriggerSchedule,
@@ -108,8 +116,8 @@ func sampleHistory() []record.Stored {
 	tasks := map[record.AttemptState]int{record.Success: 1}
 	return []record.Stored{
 		{Key: record.RevisionKey("census", 3), Value: record.Revision{
-			Schema: record.Schema, Workflow: "census", Revision: 3, Digest: sampleDigest, Bytes: 71,
-			Spec:      `{"name":"census","tasks":[{"id":"count","run":"find . -type f | wc -l"}]}`,
+			Schema: record.Schema, Workflow: "census", Revision: 3, Digest: sampleDigest, Bytes: len(sampleSpec),
+			Spec:      sampleSpec,
 			CreatedAt: at(-3600), By: "person/ada", Write: "f2k7m4q6x3z5n",
 		}},
 		{Key: record.ChunkKey("atlas", 1, 1), Value: record.Blob(`{"name":"atlas","tasks":[`)},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/writ-sched/writ/internal/batch"
 	"github.com/writ-sched/writ/internal/record"
 )
 
@@ -123,10 +124,10 @@ func (b *bench) submitAll(t *testing.T, changes ...record.Change) func() []recor
 
 // hold keeps every place of the committer busy, so that what is submitted next
 // gathers until Release.
-func (b *bench) hold(t *testing.T, places int) {
+func (b *bench) hold(t *testing.T) {
 	t.Helper()
-	b.Faults.Inject(Hold, places)
-	for i := range places {
+	b.Faults.Inject(Hold, batch.DefaultTxns)
+	for i := range batch.DefaultTxns {
 		c := insert(record.RunID(fmt.Sprintf("held.%d", i)), "t", 1)
 		b.Store.Submit(c, func(record.Outcome) {})
 		await(t, fmt.Sprintf("%d held transactions", i+1), func() (int, bool) {
@@ -202,18 +203,18 @@ func (f *tail) next(t *testing.T) record.Events {
 	}
 }
 
-// rowOf is a row as one write left it.
-func rowOf(run record.RunID, task record.TaskID, n int, state record.AttemptState, write record.WriteID) record.Attempt {
+// rowOf is an intent as one write left it.
+func rowOf(run record.RunID, task record.TaskID, n int, write record.WriteID) record.Attempt {
 	return record.Attempt{
-		Schema: record.Schema, Run: run, Task: task, Attempt: n, Kind: record.KindExec, State: state, Token: "token",
-		Transitions: []record.Transition{{State: string(state), Rule: record.RuleStart, By: "replica/r", Write: write}},
+		Schema: record.Schema, Run: run, Task: task, Attempt: n, Kind: record.KindExec, State: record.Queued, Token: "token",
+		Transitions: []record.Transition{{State: string(record.Queued), Rule: record.RuleStart, By: "replica/r", Write: write}},
 	}
 }
 
 // insert makes a change that inserts a row.
 func insert(run record.RunID, task record.TaskID, n int, expect ...record.Expect) record.Change {
 	write := record.WriteID(fmt.Sprintf("insert-%s-%s-%d", run, task, n))
-	row := rowOf(run, task, n, record.Queued, write)
+	row := rowOf(run, task, n, write)
 	key := record.AttemptKey(row.Ref())
 	return record.Change{
 		Rule: record.RuleStart, Write: write, Expect: append([]record.Expect{record.Absent(key)}, expect...),
@@ -232,8 +233,9 @@ func move(row record.Attempt, rev int64, state record.AttemptState, write record
 	}
 }
 
-// putRun makes a change that writes a run which stands at a revision, 0 for none.
-func putRun(id record.RunID, rev int64, state record.RunState, write record.WriteID) record.Change {
+// putRun makes a change that writes run a.b, which stands at a revision, 0 for none.
+func putRun(rev int64, state record.RunState, write record.WriteID) record.Change {
+	const id record.RunID = "a.b"
 	run := record.Run{Schema: record.Schema, Run: id, Workflow: id.Workflow(), State: state, Transitions: []record.Transition{{State: string(state), Write: write}}}
 	return record.Change{
 		Rule: record.RuleCreate, Write: write, Expect: []record.Expect{record.At(record.RunKey(id), rev)},

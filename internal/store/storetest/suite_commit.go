@@ -12,7 +12,8 @@ import (
 )
 
 func everyExpectation(t *testing.T, b *bench) {
-	rev := b.commit(t, putRun("a.b", 0, record.RunRunning, "w1"))
+	t.Helper()
+	rev := b.commit(t, putRun(0, record.RunRunning, "w1"))
 	later := b.commit(t, insert("a.b", "t", 1))
 	there, gone := record.RunKey("a.b"), record.RunKey("a.c")
 	rows := record.AttemptsOf("a.b")
@@ -50,7 +51,8 @@ func everyExpectation(t *testing.T, b *bench) {
 }
 
 func conflictShows(t *testing.T, b *bench) {
-	rev := b.commit(t, putRun("a.b", 0, record.RunRunning, "w1"))
+	t.Helper()
+	rev := b.commit(t, putRun(0, record.RunRunning, "w1"))
 	c := insert("a.b", "t", 1, record.At(record.RunKey("a.b"), rev+1), record.Absent(record.RunKey("a.c")))
 	o := b.try(t, c)
 	require.Equal(t, record.Conflict, o.Verdict)
@@ -64,8 +66,9 @@ func conflictShows(t *testing.T, b *bench) {
 }
 
 func neighbours(t *testing.T, b *bench) {
+	t.Helper()
 	b.commit(t, insert("a.b", "t", 7))
-	b.hold(t, 4)
+	b.hold(t)
 	var changes []record.Change
 	for n := 1; n <= 20; n++ {
 		changes = append(changes, insert("a.b", "t", n))
@@ -82,8 +85,8 @@ func neighbours(t *testing.T, b *bench) {
 	}
 	other := insert("a.b", "t", 8)
 	other.Write = "another"
-	other.Put[0].Value = rowOf("a.b", "t", 8, record.Queued, "another")
-	b.hold(t, 4)
+	other.Put[0].Value = rowOf("a.b", "t", 8, "another")
+	b.hold(t)
 	outcomes = b.submitAll(t, insert("a.b", "t", 21), other, insert("a.b", "t", 22))
 	b.Faults.Release()
 	var verdicts []record.Verdict
@@ -94,11 +97,12 @@ func neighbours(t *testing.T, b *bench) {
 }
 
 func cancelAndClaim(t *testing.T, b *bench) {
-	runRev := b.commit(t, putRun("a.b", 0, record.RunRunning, "w1"))
+	t.Helper()
+	runRev := b.commit(t, putRun(0, record.RunRunning, "w1"))
 	rowRev := b.commit(t, insert("a.b", "t", 1))
-	b.hold(t, 4)
-	cancel := putRun("a.b", runRev, record.RunCancelling, "w2")
-	claim := move(rowOf("a.b", "t", 1, record.Queued, "insert-a.b-t-1"), rowRev, record.Running, "w3", record.At(record.RunKey("a.b"), runRev))
+	b.hold(t)
+	cancel := putRun(runRev, record.RunCancelling, "w2")
+	claim := move(rowOf("a.b", "t", 1, "insert-a.b-t-1"), rowRev, record.Running, "w3", record.At(record.RunKey("a.b"), runRev))
 	outcomes := b.submitAll(t, cancel, claim)
 	b.Faults.Release()
 	got := outcomes()
@@ -110,6 +114,7 @@ func cancelAndClaim(t *testing.T, b *bench) {
 }
 
 func inOrder(t *testing.T, b *bench) {
+	t.Helper()
 	// Each expects what the one before it leaves, so that another order fails.
 	changes := []record.Change{insert("a.b", "t", 1)}
 	for n := 2; n <= 10; n++ {
@@ -125,6 +130,7 @@ func inOrder(t *testing.T, b *bench) {
 }
 
 func manyChanges(t *testing.T, b *bench) {
+	t.Helper()
 	var changes []record.Change
 	for n := 1; n <= 700; n++ {
 		changes = append(changes, insert("a.b", "t", n))
@@ -147,7 +153,8 @@ func big(n, bytes int) record.Change {
 }
 
 func manyBytes(t *testing.T, b *bench) {
-	b.hold(t, 4)
+	t.Helper()
+	b.hold(t)
 	var changes []record.Change
 	for n := range 30 {
 		changes = append(changes, big(n, 60<<10)) // 1.8 MB together
@@ -161,6 +168,7 @@ func manyBytes(t *testing.T, b *bench) {
 }
 
 func oversize(t *testing.T, b *bench) {
+	t.Helper()
 	for name, c := range map[string]record.Change{"bytes": big(1, 2<<20), "operations": wide(200)} {
 		o, err := b.Store.Commit(t.Context(), c)
 		require.ErrorIs(t, err, b.Refused, name)
@@ -183,6 +191,7 @@ func wide(n int) record.Change {
 }
 
 func unprovable(t *testing.T, b *bench) {
+	t.Helper()
 	c := insert("a.b", "t", 1)
 	c.Write = "not in the value"
 	_, err := b.Store.Commit(t.Context(), c)
@@ -198,12 +207,13 @@ func unprovable(t *testing.T, b *bench) {
 }
 
 func prefixes(t *testing.T, b *bench) {
+	t.Helper()
 	runs := []record.RunID{"a.b", "a.b-1", "a.b.r2", "a.bb", "aa.b"}
 	for _, run := range runs {
 		b.commit(t, insert(run, "t", 1))
 		b.commit(t, insert(run, "t-1", 1))
 	}
-	b.commit(t, putRun("a.b", 0, record.RunRunning, "w"))
+	b.commit(t, putRun(0, record.RunRunning, "w"))
 	c := record.Change{
 		Rule: record.RuleEnd, Expect: []record.Expect{record.Present(record.RunKey("a.b"))},
 		Delete: []record.Delete{record.RemoveAll(record.AttemptsOf("a.b"))},
@@ -221,7 +231,8 @@ func prefixes(t *testing.T, b *bench) {
 }
 
 func givesUp(t *testing.T, b *bench) {
-	b.hold(t, 4)
+	t.Helper()
+	b.hold(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for n := range 3 {
@@ -238,6 +249,7 @@ func givesUp(t *testing.T, b *bench) {
 }
 
 func stopped(t *testing.T, b *bench) {
+	t.Helper()
 	b.Faults.Inject(Hold, 4)
 	var changes []record.Change
 	for n := 1; n <= 9; n++ {

@@ -11,6 +11,7 @@ import (
 )
 
 func lostReply(t *testing.T, b *bench) {
+	t.Helper()
 	b.Faults.Inject(LostReply, 3)
 	c := insert("a.b", "t", 1)
 	rev := b.commit(t, c)
@@ -31,6 +32,7 @@ func lostReply(t *testing.T, b *bench) {
 }
 
 func dropped(t *testing.T, b *bench) {
+	t.Helper()
 	b.Faults.Inject(Drop, 2)
 	c := insert("a.b", "t", 1)
 	rev := b.commit(t, c)
@@ -38,10 +40,11 @@ func dropped(t *testing.T, b *bench) {
 }
 
 func sameToken(t *testing.T, b *bench) {
+	t.Helper()
 	b.commit(t, insert("a.b", "t", 1))
 	c := insert("a.b", "t", 1)
 	c.Write = "another"
-	c.Put[0].Value = rowOf("a.b", "t", 1, record.Queued, "another")
+	c.Put[0].Value = rowOf("a.b", "t", 1, "another")
 	b.Faults.Inject(Drop, 1)
 	o := b.try(t, c)
 	require.Equal(t, record.Conflict, o.Verdict)
@@ -53,8 +56,9 @@ func sameToken(t *testing.T, b *bench) {
 // lateCommit lets a first try land after the change was settled and the state
 // moved on.
 func lateCommit(t *testing.T, b *bench) {
+	t.Helper()
 	rev := b.commit(t, insert("a.b", "t", 1))
-	row := rowOf("a.b", "t", 1, record.Queued, "insert-a.b-t-1")
+	row := rowOf("a.b", "t", 1, "insert-a.b-t-1")
 	b.Faults.Inject(Zombie, 1)
 	claim := move(row, rev, record.Running, "w2")
 	claimed := b.commit(t, claim)
@@ -68,6 +72,7 @@ func lateCommit(t *testing.T, b *bench) {
 }
 
 func lateCommitSeen(t *testing.T, b *bench) {
+	t.Helper()
 	rev, err := b.Store.Snapshot(t.Context(), func(record.Stored) error { return nil })
 	require.NoError(t, err)
 	events := b.follow(t, rev)
@@ -86,13 +91,14 @@ func lateCommitSeen(t *testing.T, b *bench) {
 }
 
 func deadLease(t *testing.T, b *bench) {
+	t.Helper()
 	lease, _, err := b.Store.Grant(t.Context(), time.Minute)
 	require.NoError(t, err)
 	require.NoError(t, b.Store.Revoke(t.Context(), lease))
 	require.NoError(t, b.Store.Revoke(t.Context(), lease), "it is gone already")
 	leased := insert("a.b", "t", 4)
 	leased.Put[0].Lease = lease
-	b.hold(t, 4)
+	b.hold(t)
 	var changes []record.Change
 	for n := 1; n <= 9; n++ {
 		if n == 4 {
@@ -116,6 +122,7 @@ func deadLease(t *testing.T, b *bench) {
 }
 
 func expiry(t *testing.T, b *bench) {
+	t.Helper()
 	lease, granted, err := b.Store.Grant(t.Context(), time.Second)
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, granted, time.Second)
@@ -137,6 +144,7 @@ func expiry(t *testing.T, b *bench) {
 }
 
 func renewal(t *testing.T, b *bench) {
+	t.Helper()
 	lease, granted, err := b.Store.Grant(t.Context(), 20*time.Second)
 	require.NoError(t, err)
 	require.Equal(t, 20*time.Second, granted)

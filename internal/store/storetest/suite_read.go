@@ -19,6 +19,7 @@ func keysOf(list []record.Stored) []record.Key {
 }
 
 func lists(t *testing.T, b *bench) {
+	t.Helper()
 	var all []record.Key
 	for n := 1; n <= 7; n++ {
 		c := insert("a.b", "t", n)
@@ -47,6 +48,7 @@ func lists(t *testing.T, b *bench) {
 }
 
 func specs(t *testing.T, b *bench) {
+	t.Helper()
 	const whole = `{"name":"census","tasks":[{"id":"count","run":"true"}]}`
 	put := func(n int, head record.Revision, chunks ...string) {
 		head.Workflow, head.Revision, head.Write = "census", n, record.WriteID(fmt.Sprint("w", n))
@@ -81,7 +83,8 @@ func specs(t *testing.T, b *bench) {
 }
 
 func watchOrder(t *testing.T, b *bench) {
-	start := b.commit(t, putRun("a.b", 0, record.RunRunning, "w1"))
+	t.Helper()
+	start := b.commit(t, putRun(0, record.RunRunning, "w1"))
 	events := b.follow(t, start)
 	first := insert("a.b", "t", 1)
 	for n := 2; n <= 50; n++ {
@@ -112,7 +115,8 @@ func watchOrder(t *testing.T, b *bench) {
 }
 
 func watchProgress(t *testing.T, b *bench) {
-	start := b.commit(t, putRun("a.b", 0, record.RunRunning, "w1"))
+	t.Helper()
+	start := b.commit(t, putRun(0, record.RunRunning, "w1"))
 	events := b.follow(t, start)
 	rev := b.commit(t, record.Change{
 		Rule: record.RuleApply, Write: "w2", Expect: []record.Expect{record.Absent(record.InputKey("a.b"))},
@@ -128,6 +132,7 @@ func watchProgress(t *testing.T, b *bench) {
 }
 
 func snapshotAndWatch(t *testing.T, b *bench) {
+	t.Helper()
 	for n := 1; n <= 30; n++ {
 		b.commit(t, insert("a.b", "t", n))
 	}
@@ -151,12 +156,13 @@ func snapshotAndWatch(t *testing.T, b *bench) {
 }
 
 func history(t *testing.T, b *bench) {
-	first := b.commit(t, putRun("a.b", 0, record.RunRunning, "w1"))
+	t.Helper()
+	first := b.commit(t, putRun(0, record.RunRunning, "w1"))
 	second := b.commit(t, record.Change{
 		Rule: record.RuleApply, Write: "w2", Expect: []record.Expect{record.Absent(record.InputKey("a.b"))},
 		Put: []record.Put{{Key: record.InputKey("a.b"), Value: record.Input{Run: "a.b", Write: "w2"}}},
 	})
-	third := b.commit(t, putRun("a.b", first, record.RunSuccess, "w3"))
+	third := b.commit(t, putRun(first, record.RunSuccess, "w3"))
 	revs := func(from int64) (list []int64) {
 		rev, err := b.Store.History(t.Context(), from, func(e record.Events) error {
 			for _, event := range e.Events {
@@ -174,8 +180,9 @@ func history(t *testing.T, b *bench) {
 }
 
 func readerErrors(t *testing.T, b *bench) {
+	t.Helper()
 	enough := errors.New("enough")
-	rev := b.commit(t, putRun("a.b", 0, record.RunRunning, "w1"))
+	rev := b.commit(t, putRun(0, record.RunRunning, "w1"))
 	_, err := b.Store.Snapshot(t.Context(), func(record.Stored) error { return enough })
 	require.ErrorIs(t, err, enough)
 	full := func(record.Events) error { return enough }
@@ -185,6 +192,7 @@ func readerErrors(t *testing.T, b *bench) {
 }
 
 func compacted(t *testing.T, b *bench) {
+	t.Helper()
 	first := b.commit(t, insert("a.b", "t", 1))
 	events := b.follow(t, first-1)
 	require.Equal(t, first, events.next(t).Rev)
@@ -209,6 +217,7 @@ func compacted(t *testing.T, b *bench) {
 }
 
 func oldestHistory(t *testing.T, b *bench) {
+	t.Helper()
 	b.commit(t, insert("a.b", "t", 1))
 	second := b.commit(t, insert("a.b", "t", 2))
 	third := b.commit(t, insert("a.b", "t", 3))
