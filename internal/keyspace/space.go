@@ -56,8 +56,10 @@ func folder(f record.Family) string {
 	switch f {
 	case record.FamilyChunk:
 		return folder(record.FamilyRevision)
-	case record.FamilyPage:
-		return folder(record.FamilyEnded)
+	case record.FamilyEnded, record.FamilyPage:
+		return "ended/runs/"
+	case record.FamilyIndex:
+		return "ended/index/"
 	case record.FamilyMeta, record.FamilyCompact:
 		return string(f)
 	default:

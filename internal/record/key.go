@@ -26,9 +26,9 @@ const (
 	FamilyChunk    Family = "chunks"      // Name: workflow, N: revision, Part: chunk
 	FamilyInput    Family = "inputs"      // Run
 	FamilyResult   Family = "results"     // Run, Task, Instance, N: attempt
-	FamilyEnded    Family = "ended/runs"  // Run
-	FamilyPage     Family = "ended/pages" // Run, Part: page
-	FamilyIndex    Family = "ended/index" // Hour, Run
+	FamilyEnded    Family = "ended"       // Run
+	FamilyPage     Family = "pages"       // Run, Part: page
+	FamilyIndex    Family = "index"       // Hour, Run
 	FamilyCompact  Family = "compactions" // one record: what the leader compacted last
 )
 
