@@ -1,0 +1,8 @@
+package cli
+
+// Took, Size and Some are words for people.
+var (
+	Took = took
+	Size = size
+	Some = some
+)
