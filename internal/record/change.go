@@ -3,6 +3,7 @@ package record
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Value is what is stored under a key: one of the record types of this
@@ -155,7 +156,12 @@ func (c Change) Check() error {
 	return nil
 }
 
+// provable says that a reader can tell whether c was made: by its write id or,
+// where it puts nothing but blobs, by their bytes (see WriteOnce).
 func (c Change) provable() bool {
+	if c.WriteOnce() {
+		return true
+	}
 	if c.Write == "" {
 		return false
 	}
@@ -165,6 +171,19 @@ func (c Change) provable() bool {
 		}
 	}
 	return false
+}
+
+// WriteOnce says that c puts nothing but blobs, each under a key that it expects
+// absent, and deletes nothing: parts of something large, written before the
+// record that names them. Whoever wrote the same bytes under the same keys did
+// what c asks for.
+func (c Change) WriteOnce() bool {
+	for _, p := range c.Put {
+		if _, blob := p.Value.(Blob); !blob || !slices.Contains(c.Expect, Absent(p.Key)) {
+			return false
+		}
+	}
+	return len(c.Put) > 0 && len(c.Delete) == 0
 }
 
 // written lists the single keys that c puts or deletes.

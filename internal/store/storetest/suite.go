@@ -49,6 +49,7 @@ func Run(t *testing.T, start func(t *testing.T, alone bool) Harness) {
 		"ManyBytesFitManyTransactions":                   manyBytes,
 		"ChangeThatFitsNoTransactionIsRefused":           oversize,
 		"ChangeWithoutAProofIsRefused":                   unprovable,
+		"PartsOfASpecAreWrittenOnce":                     chunks,
 		"RunsThatArePrefixesOfOthersStayApart":           prefixes,
 		"ListsComeInPages":                               lists,
 		"SpecIsReadWithItsChunks":                        specs,

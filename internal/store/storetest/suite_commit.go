@@ -265,3 +265,23 @@ func stopped(t *testing.T, b *bench) {
 	require.NoError(t, err)
 	require.Equal(t, record.Unknown, o.Verdict, "it came after the end")
 }
+
+func chunks(t *testing.T, b *bench) {
+	t.Helper()
+	chunk := func(n int, text string) record.Change {
+		key := record.ChunkKey("census", 1, n)
+		return record.Change{Rule: record.RuleApply, Expect: []record.Expect{record.Absent(key)}, Put: []record.Put{{Key: key, Value: record.Blob(text)}}}
+	}
+	b.Faults.Inject(LostReply, 1)
+	rev := b.commit(t, chunk(1, "one"))
+	require.Equal(t, rev, b.get(t, record.ChunkKey("census", 1, 1)).ModRev)
+	require.Equal(t, rev, b.commit(t, chunk(1, "one")), "the same bytes are there")
+	require.Equal(t, record.Conflict, b.try(t, chunk(1, "two")).Verdict)
+	guarded := chunk(2, "two")
+	guarded.Expect = append(guarded.Expect, record.Present(record.RunKey("a.b")))
+	require.Equal(t, record.Conflict, b.try(t, guarded).Verdict)
+	_, err := b.Store.Commit(t.Context(), record.Change{
+		Rule: record.RuleApply, Expect: []record.Expect{record.Present(record.RunKey("a.b"))}, Put: chunk(2, "two").Put,
+	})
+	require.ErrorIs(t, err, b.Refused, "it might overwrite")
+}
