@@ -21,6 +21,10 @@ import (
 // keys a request are always fine).
 const page = 500
 
+// silenceLimit is how long a streamed read may pause between two pieces. It is
+// generous: who lists again after a pause gives a slow etcd more to do.
+const silenceLimit = 15 * time.Second
+
 // Get reads one record, linearizably. Of a key that is absent it returns a
 // Stored with ModRev 0 and no Value; a value that cannot be decoded is an error.
 func (s *Store) Get(ctx context.Context, k record.Key) (record.Stored, error) {
@@ -124,7 +128,7 @@ func (s *Store) Snapshot(ctx context.Context, each func(record.Stored) error) (i
 func (s *Store) stream(ctx context.Context, each func(record.Stored) error) (int64, error) {
 	ctx, cancel := context.WithCancelCause(clientv3.WithRequireLeader(ctx))
 	defer cancel(nil)
-	silence := time.AfterFunc(s.config.Timeout, func() { cancel(ErrSilent) })
+	silence := time.AfterFunc(silenceLimit, func() { cancel(ErrSilent) })
 	defer silence.Stop()
 	from, to := s.space.Active()
 	pieces, err := s.config.Bulk.GetStream(ctx, from, clientv3.WithRange(to))
@@ -153,7 +157,7 @@ func (s *Store) stream(ctx context.Context, each func(record.Stored) error) (int
 		if err := s.hand(piece.Kvs, each); err != nil {
 			return 0, err
 		}
-		silence.Reset(s.config.Timeout)
+		silence.Reset(silenceLimit)
 	}
 	if rev == 0 {
 		return 0, errors.New("the stream ended before its last piece")

@@ -51,34 +51,41 @@ func newRenewer(client *clientv3.Client, timeout time.Duration) *renewer {
 }
 
 func (r *renewer) renew(ctx context.Context, lease int64) (time.Duration, error) {
-	answered := make(chan renewed, 1)
-	r.mu.Lock()
-	if r.stopped {
-		r.mu.Unlock()
-		return 0, errStopped
+	answered, err := r.ask(lease)
+	if err != nil {
+		return 0, err
 	}
-	l, ok := r.leases[lease]
-	if !ok {
-		l = &renewal{}
-		r.leases[lease] = l
-	}
-	switch {
-	case l.sent:
-		l.next = append(l.next, answered)
-	default:
-		if len(l.waiting) == 0 {
-			r.queue = append(r.queue, lease)
-		}
-		l.waiting = append(l.waiting, answered)
-	}
-	r.mu.Unlock()
-	r.nudge()
 	select {
 	case a := <-answered:
 		return a.ttl, a.err
 	case <-ctx.Done():
 		return 0, context.Cause(ctx)
 	}
+}
+
+// ask queues a renewal, or the one after that which is on the way.
+func (r *renewer) ask(lease int64) (<-chan renewed, error) {
+	answered := make(chan renewed, 1)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stopped {
+		return nil, errStopped
+	}
+	l, ok := r.leases[lease]
+	if !ok {
+		l = &renewal{}
+		r.leases[lease] = l
+	}
+	if l.sent {
+		l.next = append(l.next, answered)
+		return answered, nil
+	}
+	if len(l.waiting) == 0 {
+		r.queue = append(r.queue, lease)
+	}
+	l.waiting = append(l.waiting, answered)
+	r.nudge()
+	return answered, nil
 }
 
 func (r *renewer) nudge() {
