@@ -240,6 +240,11 @@ func givesUp(t *testing.T, b *bench) {
 		require.NoError(t, err)
 		require.Equal(t, record.Outcome{Verdict: record.Unknown}, o)
 	}
+	// What is refused is answered in its turn, so the committer has heard of
+	// everything before it.
+	refused := insert("a.b", "v", 1)
+	refused.Write = "not in the value"
+	b.submitAll(t, refused)()
 	b.Faults.Release()
 	b.commit(t, insert("a.b", "u", 1))
 	for n := range 3 {
