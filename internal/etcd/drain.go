@@ -28,7 +28,7 @@ func drainStreams(stop context.Context) grpc.ServerOption {
 // is how grpc hands a context to a stream's handler.
 type drainedStream struct {
 	grpc.ServerStream
-	ctx context.Context
+	ctx context.Context //nolint:containedctx // grpc asks a stream for its context
 }
 
 // Context returns the context that ends with the stream or with the member.

@@ -17,7 +17,7 @@ const memberDirEnv = "WRIT_TEST_MEMBER_DIR"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(memberDirEnv); dir != "" {
-		os.Exit(runMember(dir))
+		os.Exit(runMember(dir)) //nolint:forbidigo // this process is no test, and its status is the answer
 	}
 	etcdtest.Main(m)
 }
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 func runMember(dir string) int {
 	member, err := etcd.New(etcd.Config{Dir: dir, UnsafeNoFsync: true}, nil)
 	if err == nil {
-		err = member.Run(context.Background())
+		err = member.Run(context.Background()) //nolint:forbidigo // this process is no test; it is killed
 	}
 	fmt.Fprintln(os.Stderr, err)
 	if errors.Is(err, etcd.ErrFatal) {

@@ -108,7 +108,7 @@ func (m *Member) serve(ctx context.Context) error {
 func (m *Member) start(ctx, stop context.Context, fatal *fatalHook) (*embed.Etcd, error) {
 	for try := 1; ; try++ {
 		if ctx.Err() != nil {
-			return nil, nil
+			return nil, nil //nolint:nilerr // a stop is what was asked for
 		}
 		client, clientFree, err := bindable(m.settings.client)
 		if err != nil {
@@ -118,7 +118,7 @@ func (m *Member) start(ctx, stop context.Context, fatal *fatalHook) (*embed.Etcd
 		if err != nil {
 			return nil, err
 		}
-		config := m.embedConfig(client, peer, stop, fatal)
+		config := m.embedConfig(stop, client, peer, fatal)
 		server, err := guarded(fatal, func() (*embed.Etcd, error) { return embed.StartEtcd(config) })
 		if err == nil {
 			m.mu.Lock()
@@ -163,7 +163,7 @@ func (m *Member) attend(ctx context.Context, server *embed.Etcd, fatal *fatalHoo
 }
 
 // embedConfig translates the settings.
-func (m *Member) embedConfig(client, peer *url.URL, stop context.Context, fatal *fatalHook) *embed.Config {
+func (m *Member) embedConfig(stop context.Context, client, peer *url.URL, fatal *fatalHook) *embed.Config {
 	s := m.settings
 	config := embed.NewConfig()
 	config.Name = s.Name

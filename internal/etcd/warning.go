@@ -40,7 +40,10 @@ func Warnings(v Version) []Warning {
 }
 
 // defects is the table, most dangerous first.
-func defects() []defect {
+func defects() []defect { return append(readsAndWatches(), writesAndMembers()...) }
+
+// readsAndWatches are the defects by which a client sees what is not so.
+func readsAndWatches() []defect {
 	return []defect{
 		{
 			name: "stale-reads-after-pause", issues: "#20418",
@@ -78,7 +81,14 @@ func defects() []defect {
 			name: "revision-goes-back", issues: "#17780",
 			text:  "revisions may decrease after a crash during a compaction",
 			fixed: releases{{3, 5, 14, ""}},
-		}, {
+		},
+	}
+}
+
+// writesAndMembers are the defects of what is stored and of who stores it.
+func writesAndMembers() []defect {
+	return []defect{
+		{
 			name: "old-leader-revokes-leases", issues: "#15247",
 			text:  "a deposed leader may revoke live leases",
 			fixed: releases{{3, 5, 13, ""}},

@@ -115,7 +115,9 @@ func stopAll(t testing.TB, members []*Member) {
 	t.Helper()
 	for _, m := range members {
 		if m.live != nil {
-			m.live.stop()
+			if err := m.live.stop(); err != nil {
+				t.Errorf("stop etcd member: %v", err)
+			}
 			m.live = nil
 		}
 	}
