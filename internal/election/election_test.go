@@ -67,14 +67,17 @@ func TestLeaderWhoseLeaseOrKeyIsTakenStopsAndComesBackWithANewFence(t *testing.T
 	client := etcdtest.Start(t).Client(t)
 	for name, take := range map[string]func(*testing.T, election.Term) error{
 		"lease revoked": func(t *testing.T, term election.Term) error {
+			t.Helper()
 			_, err := client.Revoke(t.Context(), clientv3.LeaseID(term.Lease))
 			return err
 		},
 		"key deleted": func(t *testing.T, term election.Term) error {
+			t.Helper()
 			_, err := client.Delete(t.Context(), term.Key)
 			return err
 		},
 		"key replaced": func(t *testing.T, term election.Term) error {
+			t.Helper()
 			_, err := client.Delete(t.Context(), term.Key)
 			require.NoError(t, err)
 			_, err = client.Put(t.Context(), term.Key, "", clientv3.WithLease(clientv3.LeaseID(term.Lease)))
@@ -106,10 +109,12 @@ func TestWaitingReplicaWhoseLeaseOrKeyIsTakenEntersAgain(t *testing.T) {
 	client := etcdtest.Start(t).Client(t)
 	for name, take := range map[string]func(*testing.T, election.Candidate) error{
 		"lease revoked": func(t *testing.T, c election.Candidate) error {
+			t.Helper()
 			_, err := client.Revoke(t.Context(), clientv3.LeaseID(c.Lease))
 			return err
 		},
 		"key deleted": func(t *testing.T, c election.Candidate) error {
+			t.Helper()
 			_, err := client.Delete(t.Context(), c.Key)
 			return err
 		},

@@ -160,6 +160,7 @@ func (e *Elector) await(ctx context.Context, s *session, term Term) error {
 	for {
 		changed := e.roll.changed()
 		switch e.roll.place(term) {
+		case placeUnknown, placeBehind:
 		case placeGone:
 			return ErrKeyGone
 		case placeFirst:

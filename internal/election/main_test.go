@@ -67,7 +67,8 @@ func prepare(t *testing.T, client *clientv3.Client, config election.Config, logg
 // run runs the elector until stop, or the end of the test.
 func (r *replica) run(t *testing.T, lead func(context.Context, election.Term) error) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
+	// The test's own context ends before the cleanup that stops the replica.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	r.stop = cancel
 	go func() {
 		defer close(r.done)
