@@ -211,11 +211,11 @@ func (c Change) carries(g Guard, a Attempt) bool {
 	case GuardRowAbsent:
 		return c.expects(WantAbsent, AttemptKey(ref))
 	case GuardPrevious:
-		return ref.N == 1 || c.expects(WantRev, AttemptKey(ref.TaskRef.At(ref.N-1)))
+		return ref.N == 1 || c.expects(WantRev, AttemptKey(ref.At(ref.N-1)))
 	case GuardRow:
 		return c.expects(WantRev, AttemptKey(ref))
 	case GuardNextAbsent:
-		return c.expects(WantAbsent, AttemptKey(ref.TaskRef.At(ref.N+1)))
+		return c.expects(WantAbsent, AttemptKey(ref.At(ref.N+1)))
 	case GuardRun:
 		return c.expects(WantRev, RunKey(a.Run))
 	case GuardSession:
