@@ -7,6 +7,7 @@ import (
 	"github.com/writ-sched/writ/internal/audit"
 	"github.com/writ-sched/writ/internal/record"
 )
+
 func observations() []mutation {
 	return []mutation{
 		{"an execution that nothing dispatched", "plain", "I1", func(h *history) {
