@@ -1,6 +1,11 @@
 package metrics
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"maps"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // The outcomes of a commit, as [Set.Committed] takes them.
 const (
@@ -24,11 +29,15 @@ type Set struct {
 	relists   prometheus.Counter
 	opened    prometheus.Counter
 	sessions  prometheus.Gauge
+
+	mu     sync.Mutex       // guards byRule
+	byRule map[string]int64 // what prevented counts, for those who ask this process
 }
 
 // New registers a Set with reg. It panics where reg has one already.
 func New(reg *prometheus.Registry) *Set {
 	s := &Set{
+		byRule: map[string]int64{},
 		commits: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "writ_commits_total", Help: "Changes handed to the store, by what became of them.",
 		}, []string{"outcome"}),
@@ -72,9 +81,23 @@ func (s *Set) Committed(outcome string) {
 // Prevented counts one change of a rule that lost its compare: what it would
 // have done a second time was not done.
 func (s *Set) Prevented(rule string) {
-	if s != nil {
-		s.prevented.WithLabelValues(rule).Inc()
+	if s == nil {
+		return
 	}
+	s.prevented.WithLabelValues(rule).Inc()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.byRule[rule]++
+}
+
+// PreventedByRule returns what Prevented counted so far, by rule.
+func (s *Set) PreventedByRule() map[string]int64 {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.byRule)
 }
 
 // Passed counts one pass by its kind: Touched or Full.

@@ -44,7 +44,9 @@ func countAll(s *metrics.Set) {
 func TestEveryMethodCountsItsOwnMetric(t *testing.T) {
 	t.Parallel()
 	reg := prometheus.NewPedanticRegistry()
-	countAll(metrics.New(reg))
+	set := metrics.New(reg)
+	countAll(set)
+	require.Equal(t, map[string]int64{"start": 1}, set.PreventedByRule())
 	require.Equal(t, map[string]float64{
 		"writ_commits_total{committed}":          2,
 		"writ_commits_total{conflict}":           0,
