@@ -32,7 +32,7 @@ func TestTapeKeepsTheBeginningAndTheEnd(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
-		dir, err := os.MkdirTemp(root, "")
+		dir, err := os.MkdirTemp(root, "") //nolint:usetesting // one for each round
 		require.NoError(t, err)
 		log := filepath.Join(dir, "deep", "log")
 		head, tail := rapid.Int64Range(1, 40).Draw(t, "head"), rapid.Int64Range(1, 40).Draw(t, "tail")
