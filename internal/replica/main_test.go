@@ -1,0 +1,9 @@
+package replica_test
+
+import (
+	"testing"
+
+	"github.com/writ-sched/writ/internal/etcd/etcdtest"
+)
+
+func TestMain(m *testing.M) { etcdtest.Main(m) }
