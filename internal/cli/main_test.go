@@ -18,12 +18,16 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/writ-sched/writ/internal/cli"
+	"github.com/writ-sched/writ/internal/keeper"
 	writv1 "github.com/writ-sched/writ/pkg/writpb/v1"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestMain(m *testing.M) {
+	if keeper.Invoked(os.Args) { // a worker of a test runs its processes by this binary
+		os.Exit(keeper.Main(os.Args)) //nolint:forbidigo // the process is a keeper, not a test
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -12,6 +12,7 @@ const (
 	groupRuns      = "runs"
 	groupWorkflows = "workflows"
 	groupCluster   = "cluster"
+	groupProcesses = "processes"
 )
 
 // app is what all commands share.
@@ -44,6 +45,7 @@ not reached in time · 5 anything else.`,
 		&cobra.Group{ID: groupWorkflows, Title: "Workflows:"},
 		&cobra.Group{ID: groupRuns, Title: "Runs:"},
 		&cobra.Group{ID: groupCluster, Title: "Cluster:"},
+		&cobra.Group{ID: groupProcesses, Title: "Processes:"},
 	)
 	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.HiddenDefaultCmd = true
@@ -61,6 +63,8 @@ func commands(a *app) []*cobra.Command {
 		(&apply{}).command(a), (&validate{}).command(a), (&get{}).command(a), (&list{}).command(a), schemaCommand(a),
 		runCommand(a), (&logs{}).command(a), (&explain{}).command(a),
 		(&statusOf{}).command(a), (&workers{}).command(a), (&auditOf{}).command(a), versionCommand(a),
+		(&dev{}).command(a), (&server{}).command(a), (&worker{}).command(a),
+		(&dev{}).command(a), (&server{}).command(a), (&worker{}).command(a),
 	}
 }
 
