@@ -108,7 +108,13 @@ func Register(h Hello, k Known, o Offer) (record.Change, *Refusal, error) {
 	live, alive := k.live(h.Session)
 	switch {
 	case alive:
-		expect = append(expect, record.At(record.WorkerKey(h.Worker, h.Session), live.Rev))
+		key := record.WorkerKey(h.Worker, h.Session)
+		expect = append(expect, record.At(key, live.Rev))
+		if h.Draining && live.Record.Draining == nil { // its Drain was lost with an earlier stream
+			next := live.Record
+			next.Draining, next.Write = &record.Hold{By: "session/" + string(h.Session), At: o.At}, o.Write
+			put = append(put, record.Put{Key: key, Value: next, Lease: next.Lease})
+		}
 	default:
 		taken := slices.DeleteFunc(slices.Clone(k.Live), func(w Seen[record.Worker]) bool { return w.Record.Session == h.Session })
 		guard, gone, refusal := vacate(h, taken, o.TTL)
