@@ -94,6 +94,7 @@ func (s *Service) head(ctx context.Context, id record.RunID) (record.Ended, erro
 	if !ok {
 		return record.Ended{}, missing("run %s", id)
 	}
+	head.Run.Phase = record.PhaseNone // that of the moment before the document was there
 	return head, nil
 }
 

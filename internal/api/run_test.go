@@ -41,7 +41,8 @@ func TestEndedRunReadsAsItDidWhileItWasActive(t *testing.T) {
 
 	w.document(id)
 	after := w.get(id)
-	after.Revision = before.GetRevision()
+	require.Empty(t, after.GetRun().GetPhase())
+	after.Revision, before.Run.Phase = before.GetRevision(), ""
 	require.True(t, proto.Equal(before, after), "before %v\nafter %v", before, after)
 }
 

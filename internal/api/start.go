@@ -193,6 +193,7 @@ func (s *Service) existing(ctx context.Context, o order, outcome record.Outcome)
 	case ended.ModRev != 0:
 		head, _ := ended.Value.(record.Ended)
 		run, rev = head.Run, head.RunRev
+		run.Phase = record.PhaseNone // see head
 	default:
 		return nil, nil
 	}
