@@ -64,7 +64,6 @@ func commands(a *app) []*cobra.Command {
 		runCommand(a), (&logs{}).command(a), (&explain{}).command(a),
 		(&statusOf{}).command(a), (&workers{}).command(a), (&auditOf{}).command(a), versionCommand(a),
 		(&dev{}).command(a), (&server{}).command(a), (&worker{}).command(a),
-		(&dev{}).command(a), (&server{}).command(a), (&worker{}).command(a),
 	}
 }
 

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,5 +22,13 @@ func TestServerFlagsAreCheckedBeforeAnythingStarts(t *testing.T) {
 		require.Equal(t, 2, got.code, args)
 		require.Contains(t, got.stderr, text)
 		require.Empty(t, got.stdout)
+	}
+}
+
+func TestHelpNamesEveryCommandOnce(t *testing.T) {
+	t.Parallel()
+	help := run(t, t.Context(), terminal{}, nil, "", "--help").stdout
+	for _, name := range []string{"apply", "run", "explain", "status", "audit", "dev", "server", "worker", "workers"} {
+		require.Len(t, regexp.MustCompile(`(?m)^  `+name+` {2,}[A-Z]`).FindAllString(help, -1), 1, name)
 	}
 }

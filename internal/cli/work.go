@@ -128,7 +128,8 @@ func (b *bridge) run(ctx context.Context, as *writv1.Assign, fence time.Duration
 }
 
 func (b *bridge) extend(ctx context.Context, fence time.Duration) {
-	if err := b.exec.Extend(ctx, executor.Instant(fence)); err != nil && ctx.Err() == nil {
+	err := b.exec.Extend(ctx, executor.Instant(fence))
+	if err != nil && !errors.Is(err, executor.ErrStopped) && ctx.Err() == nil { // nothing runs in one that is stopped
 		b.logger.Warn("the fence of what runs is not moved", zap.Error(err))
 	}
 }
