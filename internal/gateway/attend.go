@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 
@@ -191,10 +192,12 @@ func (s *stream) knock() {
 func (s *stream) hear(ctx context.Context, wire grpc.BidiStreamingServer[writv1.AttendRequest, writv1.AttendResponse]) error {
 	for {
 		m, err := wire.Recv()
-		if err != nil {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil && ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
 			return err
 		}
 		if beat := m.GetHeartbeat(); beat != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -20,8 +21,9 @@ var ErrNoLog = errors.New("there is no such log")
 
 // logStream is a stream over which a worker answers questions about its logs.
 type logStream struct {
-	out chan *writv1.ServeLogsResponse // capacity outgoing; full: who asks waits
-	end context.CancelFunc
+	out  chan *writv1.ServeLogsResponse // capacity outgoing; full: who asks waits
+	end  context.CancelFunc
+	over <-chan struct{} // closed when the stream has ended
 
 	mu   sync.Mutex // guards the fields below
 	next int64
@@ -41,7 +43,7 @@ func (g *Gateway) ServeLogs(wire grpc.BidiStreamingServer[writv1.ServeLogsReques
 	who := view.SessionRef{Worker: record.WorkerName(open.GetWorker()), Session: record.SessionID(open.GetSession())}
 	ctx, end := context.WithCancel(wire.Context())
 	defer end()
-	s := &logStream{out: make(chan *writv1.ServeLogsResponse, outgoing), end: end, open: map[int64]chan *writv1.LogChunk{}}
+	s := &logStream{out: make(chan *writv1.ServeLogsResponse, outgoing), end: end, over: ctx.Done(), open: map[int64]chan *writv1.LogChunk{}}
 	g.mu.Lock()
 	attends := g.streams[who] != nil
 	if attends {
@@ -83,7 +85,10 @@ func (g *Gateway) ServeLogs(wire grpc.BidiStreamingServer[writv1.ServeLogsReques
 func (s *logStream) hear(wire grpc.BidiStreamingServer[writv1.ServeLogsRequest, writv1.ServeLogsResponse]) error {
 	for {
 		m, err := wire.Recv()
-		if err != nil {
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
 			return err
 		}
 		chunk := m.GetChunk()
@@ -122,6 +127,8 @@ func (g *Gateway) ReadLog(ctx context.Context, who view.SessionRef, name record.
 	}()
 	select {
 	case s.out <- &writv1.ServeLogsResponse{Ask: ask, Attempt: toRef(name), Offset: offset, Limit: int32(limit)}:
+	case <-s.over:
+		return nil, fmt.Errorf("read the log of %s: the stream has ended: %w", name, ErrNotHeld)
 	case <-ctx.Done():
 		return nil, fmt.Errorf("read the log of %s: %w", name, context.Cause(ctx))
 	}
@@ -131,6 +138,8 @@ func (g *Gateway) ReadLog(ctx context.Context, who view.SessionRef, name record.
 			return nil, fmt.Errorf("read the log of %s: %w: %s", name, ErrNoLog, record.Because("", chunk.GetMissing()).Text)
 		}
 		return chunk, nil
+	case <-s.over:
+		return nil, fmt.Errorf("read the log of %s: the stream has ended: %w", name, ErrNotHeld)
 	case <-ctx.Done():
 		return nil, fmt.Errorf("read the log of %s: %w", name, context.Cause(ctx))
 	}

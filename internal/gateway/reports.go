@@ -24,11 +24,16 @@ type seen struct {
 }
 
 // look reads a row and its run from the mirror, which is free, or from the
-// store where fresh is set or the mirror does not have them.
-func (g *Gateway) look(ctx context.Context, ref record.Ref, fresh bool) (seen, error) {
+// store where fresh is set or the mirror does not have them, or is older than
+// since. A stream asks for its own registration: while the session was gone,
+// rows that the mirror still shows running may have been ended.
+func (g *Gateway) look(ctx context.Context, ref record.Ref, since int64, fresh bool) (seen, error) {
 	var s seen
 	if !fresh {
 		g.mirror.Read(func(v *view.Active) {
+			if v.Rev() < since {
+				return
+			}
 			r, ok := v.Run(ref.Run)
 			row, has := v.Row(ref)
 			if ok && has {
@@ -72,7 +77,7 @@ func (s *stream) settle(ctx context.Context, ref record.Ref, decide func(seen) s
 	g := s.gateway
 	fresh := false
 	for range reportTries {
-		now, err := g.look(ctx, ref, fresh)
+		now, err := g.look(ctx, ref, s.peer.Rev, fresh)
 		if err != nil {
 			return session.Answer{}, false
 		}
