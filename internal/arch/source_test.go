@@ -222,7 +222,8 @@ func checkLeaks(files []source) []string {
 	looks := false
 	for _, s := range files {
 		if s.test() {
-			looks = looks || strings.Contains(s.text, `"go.uber.org/goleak"`) || strings.Contains(s.text, "etcdtest.Main(")
+			looks = looks || strings.Contains(s.text, `"go.uber.org/goleak"`) ||
+				strings.Contains(s.text, "etcdtest.Main(") || strings.Contains(s.text, "cluster.Main(")
 			continue
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {
