@@ -54,13 +54,13 @@ func outlive(t *testing.T, config cluster.Config, kinds ...victims) {
 	c.Apply(filepath.Join("..", "..", "examples", "census", "census.yaml"))
 	witness := filepath.Join(t.TempDir(), "witness")
 	for round := range rounds {
-		run := c.Run("census", fmt.Sprintf("round-%d", round), map[string]string{"root": tree, "witness": witness})
+		run := c.Run("census", fmt.Sprintf("%s/%d", t.Name(), round), map[string]string{"root": tree, "witness": witness})
 		moment(t, chance, 7*time.Second)
 		victim := kinds[round%len(kinds)](c, chance)
 		t.Logf("round %d: %s, kill %s", round, run, victim)
 		c.Kill(victim)
 		end := c.Ended(run)
-		require.Equal(t, writv1.RunState_RUN_STATE_SUCCESS, end.GetRun().GetState(), "%s: %v", run, end.GetRun().GetCause())
+		require.Equal(t, writv1.RunState_RUN_STATE_SUCCESS, end.GetRun().GetState(), "%s: %v", run, end)
 		requireOnce(t, witness, run, "ledger")
 		c.Launch(victim)
 		if strings.HasPrefix(victim, "r") {

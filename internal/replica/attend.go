@@ -72,8 +72,11 @@ func (a *attendance) keep(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("renew: %w", err)
 		}
-		if ttl > 0 {
+		switch {
+		case ttl > 0 && a.rev != 0:
 			return nil
+		case ttl > 0: // the id was taken when it was last tried
+			return a.write(ctx)
 		}
 		a.lease, a.rev = 0, 0
 	}
@@ -103,8 +106,9 @@ func (a *attendance) write(ctx context.Context) error {
 		a.rev = o.Rev
 		return nil
 	case o.Verdict == record.Conflict:
-		if seen, ok := o.Find(key); ok && seen.ModRev != 0 && seen.Lease != a.lease {
-			return fmt.Errorf("replica id %s is taken by another process (hint: leave the id out, or give each replica its own)", next.Replica)
+		seen, ok := o.Find(key)
+		if ok && seen.ModRev != 0 && seen.Lease != a.lease {
+			return a.succeed(ctx, seen)
 		}
 		// The record went with its lease; the next round begins anew.
 		a.lease, a.rev = 0, 0
@@ -112,6 +116,17 @@ func (a *attendance) write(ctx context.Context) error {
 	default:
 		return errors.New("etcd does not answer")
 	}
+}
+
+// succeed takes over the record of an earlier life of this replica: one that
+// was reached where this one is cannot live. Anybody else's stays.
+func (a *attendance) succeed(ctx context.Context, seen record.Stored) error {
+	earlier, ok := seen.Value.(record.Replica)
+	if !ok || earlier.Address != a.record.Address || a.rev == seen.ModRev {
+		return fmt.Errorf("replica id %s is taken by another process (hint: leave the id out, or give each replica its own)", a.record.Replica)
+	}
+	a.rev = seen.ModRev
+	return a.write(ctx)
 }
 
 // announce writes the record again and returns the revision of that: a mirror
