@@ -235,7 +235,5 @@ func TestStreamsEndWithTheGateway(t *testing.T) {
 	silent.requireOver(codes.Unavailable, "this replica stops")
 	attending.requireOver(codes.Unavailable, "this replica stops")
 	logs.requireOver(codes.Unavailable, "this replica stops")
-	late := w.dial()
-	late.say(hello(2))
-	late.requireOver(codes.Unavailable, "this replica stops")
+	w.dial().requireOver(codes.Unavailable, "this replica stops")
 }

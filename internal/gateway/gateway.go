@@ -123,15 +123,20 @@ func (g *Gateway) Holds(s view.SessionRef) bool {
 	return g.logs[s] != nil
 }
 
-// enter makes s the one stream of its session here, and ends the one before.
+// enter makes s the one stream of its session here, and ends the one before. A
+// stream that registered before one that is here already ends itself.
 func (g *Gateway) enter(s *stream) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.config.Metrics.SessionOpened()
 	if old := g.streams[s.ref]; old != nil {
+		if old.peer.Rev > s.peer.Rev {
+			s.end(errSuperseded)
+			return
+		}
 		old.end(errSuperseded)
 	}
 	g.streams[s.ref] = s
-	g.config.Metrics.SessionOpened()
 }
 
 func (g *Gateway) leave(s *stream) {
