@@ -43,11 +43,13 @@ func (l *life) act(act session.Action, a *attempt) {
 	case session.Close:
 		l.close(act.Token)
 	case session.SendStarted:
-		l.send(&writv1.AttendRequest{Message: &writv1.AttendRequest_Started{Started: &writv1.Started{
-			Token: string(act.Token), Attempt: a.assign.GetAttempt(), Claim: !a.assign.GetTask().GetIdempotent(),
-			At: timestamppb.New(time.Now().UTC()),
-		}}})
+		if a.assign.GetTask().GetIdempotent() {
+			a.tell = max(1, l.now()+session.Instant(startedDelay))
+			return
+		}
+		l.sendStarted(act.Token, a)
 	case session.SendFinished:
+		a.tell = 0
 		if a.report != nil {
 			l.send(&writv1.AttendRequest{Message: &writv1.AttendRequest_Finished{Finished: a.report}})
 		}
@@ -56,6 +58,28 @@ func (l *life) act(act session.Action, a *attempt) {
 		l.sendPhase(act.Token, a.assign.GetAttempt(), toPhase(phase))
 	case session.SendUnknown: // needs no attempt, see do
 	}
+}
+
+// startedDelay is how old an idempotent attempt grows before it is told that
+// it runs. Of one that ends sooner only the end is told: one write for two.
+const startedDelay = 100 * time.Millisecond
+
+// sendLate tells of the attempts that have grown old enough.
+func (l *life) sendLate() {
+	now := l.now()
+	for t, a := range l.attempts {
+		if a.tell != 0 && a.tell <= now {
+			a.tell = 0
+			l.sendStarted(t, a)
+		}
+	}
+}
+
+func (l *life) sendStarted(t record.Token, a *attempt) {
+	l.send(&writv1.AttendRequest{Message: &writv1.AttendRequest_Started{Started: &writv1.Started{
+		Token: string(t), Attempt: a.assign.GetAttempt(), Claim: !a.assign.GetTask().GetIdempotent(),
+		At: timestamppb.New(time.Now().UTC()),
+	}}})
 }
 
 func toPhase(p session.Phase) writv1.TokenPhase {

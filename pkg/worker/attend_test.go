@@ -24,7 +24,6 @@ func TestAnIdempotentTaskRunsAtOnceAndIsReportedUntilAnswered(t *testing.T) {
 		require.Equal(t, int32(4), h.hello.GetSlots())
 		require.False(t, h.hello.GetAttested())
 		h.assign("aa", &writv1.Task{Handler: "h", Idempotent: true})
-		require.False(t, h.started(t).GetClaim())
 		f := h.finished(t)
 		require.Equal(t, writv1.TaskState_TASK_STATE_SUCCESS, f.GetState())
 		require.JSONEq(t, `{"who": "world", "fence": 7}`, string(f.GetResult()))
@@ -37,6 +36,26 @@ func TestAnIdempotentTaskRunsAtOnceAndIsReportedUntilAnswered(t *testing.T) {
 		h.stop()
 		require.NotNil(t, (<-h.said).GetDrain())
 		require.NoError(t, h.end())
+	})
+}
+
+func TestOnlyTheStartOfALongIdempotentTaskIsToldApart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := attend(t, handlers(func(ctx context.Context, _ *worker.Task) (any, error) {
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+			}
+			return nil, nil
+		}))
+		h.assign("aa", &writv1.Task{Handler: "h", Idempotent: true})
+		at := time.Now()
+		require.False(t, h.started(t).GetClaim())
+		require.GreaterOrEqual(t, time.Since(at), 100*time.Millisecond)
+		require.Less(t, time.Since(at), time.Second)
+		f := h.finished(t)
+		require.Equal(t, at, f.GetStartedAt().AsTime().Local())
 	})
 }
 
@@ -75,7 +94,10 @@ func TestABrokenStreamTouchesNothingThatRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		let := make(chan struct{})
 		h := attend(t, handlers(func(ctx context.Context, _ *worker.Task) (any, error) {
-			<-let
+			select {
+			case <-let:
+			case <-ctx.Done():
+			}
 			return nil, ctx.Err()
 		}))
 		h.assign("aa", &writv1.Task{Handler: "h", Idempotent: true})
@@ -89,8 +111,8 @@ func TestABrokenStreamTouchesNothingThatRuns(t *testing.T) {
 		require.Len(t, next.hello.GetHeld(), 2)
 		require.Equal(t, writv1.TokenPhase_TOKEN_PHASE_RUNNING, next.hello.GetHeld()[0].GetPhase())
 		require.Equal(t, writv1.TokenPhase_TOKEN_PHASE_ASSIGNED, next.hello.GetHeld()[1].GetPhase())
-		require.Equal(t, "aa", next.started(t).GetToken(), "what was not answered is sent again")
-		require.Equal(t, "bb", next.started(t).GetToken())
+		require.Equal(t, "bb", next.started(t).GetToken(), "what was not answered is sent again")
+		require.Equal(t, "aa", next.started(t).GetToken())
 		next.allow("aa")
 		next.answer("bb", false)
 		close(let)

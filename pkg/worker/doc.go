@@ -9,6 +9,9 @@
 //	   ▲                         ├─ Assign ─► claim ─► run ─► outbox ─► Finished
 //	   └── stream broke ◄────────┴─ Cancel, Probe
 //
+// That an idempotent attempt began is told only when it has run for a moment;
+// of a shorter one the end says all, and costs one write instead of two.
+//
 // With a state directory the worker keeps its identity and its reports over
 // restarts: a report is on disk before it is sent and until it was answered,
 // and what an earlier life left is delivered by the next. The directory is

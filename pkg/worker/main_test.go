@@ -193,6 +193,17 @@ func (st *stream) finished(t *testing.T) *writv1.Finished {
 	return m.GetFinished()
 }
 
+// outcome waits for the end of an attempt, however often its start is told.
+func (st *stream) outcome(t *testing.T) *writv1.Finished {
+	t.Helper()
+	m := <-st.said
+	for m.GetStarted() != nil {
+		m = <-st.said
+	}
+	require.NotNil(t, m.GetFinished(), "%v", m)
+	return m.GetFinished()
+}
+
 // hand is a worker that runs.
 type hand struct {
 	*server

@@ -57,7 +57,6 @@ func TestTheOutboxHoldsAReportUntilItsAnswer(t *testing.T) {
 		c.StateDir = t.TempDir()
 		h := attend(t, c)
 		h.assign("aa", &writv1.Task{Handler: "h", Idempotent: true})
-		h.started(t)
 		h.finished(t)
 		path := filepath.Join(c.StateDir, "outbox", "aa")
 		require.FileExists(t, path)

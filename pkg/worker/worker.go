@@ -72,6 +72,7 @@ type attempt struct {
 	assign *writv1.Assign
 	stop   context.CancelCauseFunc // nil before it began
 	report *writv1.Finished        // nil before it ended
+	tell   session.Instant         // when to tell that it runs; zero: not
 }
 
 // life is one run of a worker: one session. The loop owns all of it but what
@@ -152,6 +153,7 @@ func (l *life) loop(ctx context.Context, refused <-chan error) error {
 			f()
 		case <-ticker.C:
 			l.do(l.agent.Tick(l.now()))
+			l.sendLate()
 			l.resendLegacy()
 			l.settleLegacy()
 		case err := <-refused:
