@@ -24,8 +24,8 @@ func (s *Service) explain(ctx context.Context, m *writv1.ExplainRunRequest) (*wr
 		}
 	}
 	answer, known := &writv1.ExplainRunResponse{}, true
-	err = s.find(ctx, id, func(r *view.Run, rev int64, _ bool) {
-		answer.Run, answer.Revision = toRun(r.Record, r.ModRev, r.Counts()), rev
+	err = s.find(ctx, id, func(v *view.Active, r *view.Run, _ bool) {
+		answer.Run, answer.Revision = toRun(r.Record, r.ModRev, r.Counts()), v.Rev()
 		if asked.Task != "" {
 			_, known = r.Task(asked)
 		}

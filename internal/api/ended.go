@@ -14,16 +14,16 @@ import (
 // active records and the ended ones.
 const tries = 5
 
-// find calls show with a run, active or ended, as a view has it; ended says
-// which. show is called at most once, and under the mirror's lock where the run
-// is active.
-func (s *Service) find(ctx context.Context, id record.RunID, show func(r *view.Run, rev int64, ended bool)) error {
+// find calls show with a run, active or ended, and the view that has it; ended
+// says which. show is called at most once, and under the mirror's lock where the
+// run is active.
+func (s *Service) find(ctx context.Context, id record.RunID, show func(v *view.Active, r *view.Run, ended bool)) error {
 	for range tries {
 		found, loaded := false, false
 		s.mirror.Read(func(v *view.Active) {
 			r, ok := v.Run(id)
 			if found, loaded = ok, ok && r.Loaded(); loaded {
-				show(r, v.Rev(), false)
+				show(v, r, false)
 			}
 		})
 		if loaded {
@@ -50,7 +50,7 @@ func (s *Service) find(ctx context.Context, id record.RunID, show func(r *view.R
 			return err
 		}
 		if r, ok := v.Run(id); ok && whole {
-			show(r, head.RunRev, true)
+			show(v, r, true)
 			return nil
 		}
 	}

@@ -67,7 +67,7 @@ func (s *Service) readLog(ctx context.Context, m *writv1.ReadLogRequest, send fu
 			if !l.follow {
 				return nil
 			}
-			if err := s.pause(ctx, logPause); err != nil {
+			if err := s.idle(ctx, logPause); err != nil {
 				return fmt.Errorf("read the log of %s: %w", l.task, err)
 			}
 		}
@@ -141,7 +141,7 @@ func waits(l logged, row view.Row) (when, error) {
 // none yet.
 func (s *Service) attempt(ctx context.Context, l logged) (row view.Row, err error) {
 	known, listed := false, false
-	err = s.find(ctx, l.task.Run, func(r *view.Run, _ int64, ended bool) {
+	err = s.find(ctx, l.task.Run, func(_ *view.Active, r *view.Run, ended bool) {
 		t, ok := r.Task(l.task)
 		if known = ok; !ok {
 			return
@@ -166,8 +166,8 @@ func (s *Service) attempt(ctx context.Context, l logged) (row view.Row, err erro
 	}
 }
 
-// pause waits, unless the caller goes or this replica drains.
-func (s *Service) pause(ctx context.Context, d time.Duration) error {
+// idle waits, unless the caller goes or this replica drains.
+func (s *Service) idle(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

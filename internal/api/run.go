@@ -17,8 +17,8 @@ func (s *Service) getRun(ctx context.Context, m *writv1.GetRunRequest) (*writv1.
 	}
 	fail := func(err error) (*writv1.GetRunResponse, error) { return nil, fmt.Errorf("get run %s: %w", id, err) }
 	answer := &writv1.GetRunResponse{}
-	err = s.find(ctx, id, func(r *view.Run, rev int64, _ bool) {
-		answer.Run, answer.Revision = toRun(r.Record, r.ModRev, r.Counts()), rev
+	err = s.find(ctx, id, func(v *view.Active, r *view.Run, _ bool) {
+		answer.Run, answer.Revision = toRun(r.Record, r.ModRev, r.Counts()), v.Rev()
 		for t := range r.Tasks() {
 			answer.Tasks = append(answer.Tasks, toStatus(t))
 		}

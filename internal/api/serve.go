@@ -75,6 +75,31 @@ func (s *Service) CancelRun(ctx context.Context, r *writv1.CancelRunRequest) (*w
 	return unary(ctx, s, r, s.cancel)
 }
 
+// PauseRun holds a run.
+func (s *Service) PauseRun(ctx context.Context, r *writv1.PauseRunRequest) (*writv1.PauseRunResponse, error) {
+	return unary(ctx, s, r, s.pause)
+}
+
+// ResumeRun lifts the hold of a run.
+func (s *Service) ResumeRun(ctx context.Context, r *writv1.ResumeRunRequest) (*writv1.ResumeRunResponse, error) {
+	return unary(ctx, s, r, s.resume)
+}
+
+// ClearTasks has tasks run again, whatever they came to.
+func (s *Service) ClearTasks(ctx context.Context, r *writv1.ClearTasksRequest) (*writv1.ClearTasksResponse, error) {
+	return unary(ctx, s, r, s.clear)
+}
+
+// RetryTasks has tasks run again that failed or were cancelled.
+func (s *Service) RetryTasks(ctx context.Context, r *writv1.RetryTasksRequest) (*writv1.RetryTasksResponse, error) {
+	return unary(ctx, s, r, s.retry)
+}
+
+// ResolveTask decides about an attempt whose worker is gone.
+func (s *Service) ResolveTask(ctx context.Context, r *writv1.ResolveTaskRequest) (*writv1.ResolveTaskResponse, error) {
+	return unary(ctx, s, r, s.resolve)
+}
+
 // ReadLog sends what an attempt wrote.
 func (s *Service) ReadLog(r *writv1.ReadLogRequest, stream grpc.ServerStreamingServer[writv1.ReadLogResponse]) error {
 	return streamed(s, r, stream, s.readLog)
@@ -93,6 +118,11 @@ func (s *Service) GetStatus(ctx context.Context, r *writv1.GetStatusRequest) (*w
 // ListWorkers lists the sessions that live.
 func (s *Service) ListWorkers(ctx context.Context, r *writv1.ListWorkersRequest) (*writv1.ListWorkersResponse, error) {
 	return unary(ctx, s, r, s.listWorkers)
+}
+
+// DrainWorker has a worker take no new attempts, or take them again.
+func (s *Service) DrainWorker(ctx context.Context, r *writv1.DrainWorkerRequest) (*writv1.DrainWorkerResponse, error) {
+	return unary(ctx, s, r, s.drainWorker)
 }
 
 // Audit checks the invariants.

@@ -110,10 +110,10 @@ func (s *Service) last(ctx context.Context, w *watching) (ended bool, err error)
 	ctx, cancel := bound(ctx)
 	defer cancel()
 	var next *writv1.WatchRunResponse
-	err = s.find(ctx, w.id, func(r *view.Run, rev int64, end bool) {
+	err = s.find(ctx, w.id, func(v *view.Active, r *view.Run, end bool) {
 		ended = end
-		if next = w.compare(r, rev, view.Touched{Full: true}); next == nil {
-			next = &writv1.WatchRunResponse{Run: toRun(r.Record, r.ModRev, r.Counts()), Revision: rev}
+		if next = w.compare(r, v.Rev(), view.Touched{Full: true}); next == nil {
+			next = &writv1.WatchRunResponse{Run: toRun(r.Record, r.ModRev, r.Counts()), Revision: v.Rev()}
 		}
 		next.Ended = end
 	})

@@ -124,6 +124,7 @@ const (
 	RuleClear      Rule = "clear"      // operator: tasks are to run again
 	RuleReopen     Rule = "reopen"     // operator, then leader: an ended run lives again
 	RuleResolve    Rule = "resolve"    // operator: the outcome of a lost attempt
+	RuleDrain      Rule = "drain"      // operator: a worker takes no new attempts, or does again
 	RuleProve      Rule = "prove"      // a death is proven, its mark goes
 	RuleSweep      Rule = "sweep"      // leader: retention
 	RuleRepair     Rule = "repair"     // leader: a state that no rule should have left

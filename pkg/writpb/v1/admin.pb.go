@@ -77,7 +77,15 @@ type GetStatusResponse struct {
 	ReadyTasks   int32                `protobuf:"varint,10,opt,name=ready_tasks,json=readyTasks,proto3" json:"ready_tasks,omitempty"`
 	// Writes that lost their compare since the replica started, by rule: each
 	// one a duplicate that did not happen.
-	Prevented     map[string]int64 `protobuf:"bytes,11,rep,name=prevented,proto3" json:"prevented,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Prevented map[string]int64 `protobuf:"bytes,11,rep,name=prevented,proto3" json:"prevented,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// What the replica holds back: "losses" while so many workers fell silent at
+	// once that the store is likelier to have stalled than they are to have died,
+	// "due times" while the leader's clock is ahead of its peers'.
+	Holds []string `protobuf:"bytes,12,rep,name=holds,proto3" json:"holds,omitempty"`
+	// How late the leader is: for how long the oldest ready task has waited.
+	OldestReady *durationpb.Duration `protobuf:"bytes,13,opt,name=oldest_ready,json=oldestReady,proto3" json:"oldest_ready,omitempty"`
+	// Ready tasks by queue.
+	ReadyByQueue  map[string]int32 `protobuf:"bytes,14,rep,name=ready_by_queue,json=readyByQueue,proto3" json:"ready_by_queue,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -185,6 +193,27 @@ func (x *GetStatusResponse) GetReadyTasks() int32 {
 func (x *GetStatusResponse) GetPrevented() map[string]int64 {
 	if x != nil {
 		return x.Prevented
+	}
+	return nil
+}
+
+func (x *GetStatusResponse) GetHolds() []string {
+	if x != nil {
+		return x.Holds
+	}
+	return nil
+}
+
+func (x *GetStatusResponse) GetOldestReady() *durationpb.Duration {
+	if x != nil {
+		return x.OldestReady
+	}
+	return nil
+}
+
+func (x *GetStatusResponse) GetReadyByQueue() map[string]int32 {
+	if x != nil {
+		return x.ReadyByQueue
 	}
 	return nil
 }
@@ -585,6 +614,121 @@ func (x *ListWorkersResponse) GetWorkers() []*WorkerStatus {
 	return nil
 }
 
+// DrainWorkerRequest names a worker.
+type DrainWorkerRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Worker string                 `protobuf:"bytes,1,opt,name=worker,proto3" json:"worker,omitempty"`
+	// Lift the drain that a person asked for before.
+	Undo          bool   `protobuf:"varint,2,opt,name=undo,proto3" json:"undo,omitempty"`
+	By            string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	Why           string `protobuf:"bytes,4,opt,name=why,proto3" json:"why,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainWorkerRequest) Reset() {
+	*x = DrainWorkerRequest{}
+	mi := &file_writ_v1_admin_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainWorkerRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainWorkerRequest) ProtoMessage() {}
+
+func (x *DrainWorkerRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_writ_v1_admin_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainWorkerRequest.ProtoReflect.Descriptor instead.
+func (*DrainWorkerRequest) Descriptor() ([]byte, []int) {
+	return file_writ_v1_admin_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *DrainWorkerRequest) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
+}
+
+func (x *DrainWorkerRequest) GetUndo() bool {
+	if x != nil {
+		return x.Undo
+	}
+	return false
+}
+
+func (x *DrainWorkerRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *DrainWorkerRequest) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+// DrainWorkerResponse is the worker after the request.
+type DrainWorkerResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Worker        *WorkerStatus          `protobuf:"bytes,1,opt,name=worker,proto3" json:"worker,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainWorkerResponse) Reset() {
+	*x = DrainWorkerResponse{}
+	mi := &file_writ_v1_admin_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainWorkerResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainWorkerResponse) ProtoMessage() {}
+
+func (x *DrainWorkerResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_writ_v1_admin_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainWorkerResponse.ProtoReflect.Descriptor instead.
+func (*DrainWorkerResponse) Descriptor() ([]byte, []int) {
+	return file_writ_v1_admin_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *DrainWorkerResponse) GetWorker() *WorkerStatus {
+	if x != nil {
+		return x.Worker
+	}
+	return nil
+}
+
 // AuditRequest asks for a check.
 type AuditRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -596,7 +740,7 @@ type AuditRequest struct {
 
 func (x *AuditRequest) Reset() {
 	*x = AuditRequest{}
-	mi := &file_writ_v1_admin_proto_msgTypes[7]
+	mi := &file_writ_v1_admin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -608,7 +752,7 @@ func (x *AuditRequest) String() string {
 func (*AuditRequest) ProtoMessage() {}
 
 func (x *AuditRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_writ_v1_admin_proto_msgTypes[7]
+	mi := &file_writ_v1_admin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -621,7 +765,7 @@ func (x *AuditRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditRequest.ProtoReflect.Descriptor instead.
 func (*AuditRequest) Descriptor() ([]byte, []int) {
-	return file_writ_v1_admin_proto_rawDescGZIP(), []int{7}
+	return file_writ_v1_admin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *AuditRequest) GetRun() string {
@@ -645,7 +789,7 @@ type Violation struct {
 
 func (x *Violation) Reset() {
 	*x = Violation{}
-	mi := &file_writ_v1_admin_proto_msgTypes[8]
+	mi := &file_writ_v1_admin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -657,7 +801,7 @@ func (x *Violation) String() string {
 func (*Violation) ProtoMessage() {}
 
 func (x *Violation) ProtoReflect() protoreflect.Message {
-	mi := &file_writ_v1_admin_proto_msgTypes[8]
+	mi := &file_writ_v1_admin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -670,7 +814,7 @@ func (x *Violation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Violation.ProtoReflect.Descriptor instead.
 func (*Violation) Descriptor() ([]byte, []int) {
-	return file_writ_v1_admin_proto_rawDescGZIP(), []int{8}
+	return file_writ_v1_admin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Violation) GetInvariant() string {
@@ -721,7 +865,7 @@ type AuditResponse struct {
 
 func (x *AuditResponse) Reset() {
 	*x = AuditResponse{}
-	mi := &file_writ_v1_admin_proto_msgTypes[9]
+	mi := &file_writ_v1_admin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -733,7 +877,7 @@ func (x *AuditResponse) String() string {
 func (*AuditResponse) ProtoMessage() {}
 
 func (x *AuditResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_writ_v1_admin_proto_msgTypes[9]
+	mi := &file_writ_v1_admin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -746,7 +890,7 @@ func (x *AuditResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditResponse.ProtoReflect.Descriptor instead.
 func (*AuditResponse) Descriptor() ([]byte, []int) {
-	return file_writ_v1_admin_proto_rawDescGZIP(), []int{9}
+	return file_writ_v1_admin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *AuditResponse) GetViolations() []*Violation {
@@ -810,7 +954,7 @@ var File_writ_v1_admin_proto protoreflect.FileDescriptor
 const file_writ_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"\x13writ/v1/admin.proto\x12\awrit.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16writ/v1/workflow.proto\"\x12\n" +
-	"\x10GetStatusRequest\"\xa1\x04\n" +
+	"\x10GetStatusRequest\"\x8a\x06\n" +
 	"\x11GetStatusResponse\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
 	"\areplica\x18\x02 \x01(\tR\areplica\x12\x1a\n" +
@@ -826,10 +970,16 @@ const file_writ_v1_admin_proto_rawDesc = "" +
 	"\vready_tasks\x18\n" +
 	" \x01(\x05R\n" +
 	"readyTasks\x12G\n" +
-	"\tprevented\x18\v \x03(\v2).writ.v1.GetStatusResponse.PreventedEntryR\tprevented\x1a<\n" +
+	"\tprevented\x18\v \x03(\v2).writ.v1.GetStatusResponse.PreventedEntryR\tprevented\x12\x14\n" +
+	"\x05holds\x18\f \x03(\tR\x05holds\x12<\n" +
+	"\foldest_ready\x18\r \x01(\v2\x19.google.protobuf.DurationR\voldestReady\x12R\n" +
+	"\x0eready_by_queue\x18\x0e \x03(\v2,.writ.v1.GetStatusResponse.ReadyByQueueEntryR\freadyByQueue\x1a<\n" +
 	"\x0ePreventedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xbb\x01\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\x1a?\n" +
+	"\x11ReadyByQueueEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"\xbb\x01\n" +
 	"\rReplicaStatus\x12\x18\n" +
 	"\areplica\x18\x01 \x01(\tR\areplica\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
@@ -863,7 +1013,14 @@ const file_writ_v1_admin_proto_rawDesc = "" +
 	"\x03ttl\x18\f \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"\x14\n" +
 	"\x12ListWorkersRequest\"F\n" +
 	"\x13ListWorkersResponse\x12/\n" +
-	"\aworkers\x18\x01 \x03(\v2\x15.writ.v1.WorkerStatusR\aworkers\" \n" +
+	"\aworkers\x18\x01 \x03(\v2\x15.writ.v1.WorkerStatusR\aworkers\"b\n" +
+	"\x12DrainWorkerRequest\x12\x16\n" +
+	"\x06worker\x18\x01 \x01(\tR\x06worker\x12\x12\n" +
+	"\x04undo\x18\x02 \x01(\bR\x04undo\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\x12\x10\n" +
+	"\x03why\x18\x04 \x01(\tR\x03why\"D\n" +
+	"\x13DrainWorkerResponse\x12-\n" +
+	"\x06worker\x18\x01 \x01(\v2\x15.writ.v1.WorkerStatusR\x06worker\" \n" +
 	"\fAuditRequest\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\"q\n" +
 	"\tViolation\x12\x1c\n" +
@@ -882,10 +1039,11 @@ const file_writ_v1_admin_proto_rawDesc = "" +
 	"\x04runs\x18\x05 \x01(\x05R\x04runs\x12\x1a\n" +
 	"\battempts\x18\x06 \x01(\x05R\battempts\x12\x1c\n" +
 	"\ttruncated\x18\a \x01(\bR\ttruncated\x120\n" +
-	"\aleaders\x18\b \x03(\v2\x16.writ.v1.ReplicaStatusR\aleaders2\xd4\x01\n" +
+	"\aleaders\x18\b \x03(\v2\x16.writ.v1.ReplicaStatusR\aleaders2\x9e\x02\n" +
 	"\fAdminService\x12B\n" +
 	"\tGetStatus\x12\x19.writ.v1.GetStatusRequest\x1a\x1a.writ.v1.GetStatusResponse\x12H\n" +
-	"\vListWorkers\x12\x1b.writ.v1.ListWorkersRequest\x1a\x1c.writ.v1.ListWorkersResponse\x126\n" +
+	"\vListWorkers\x12\x1b.writ.v1.ListWorkersRequest\x1a\x1c.writ.v1.ListWorkersResponse\x12H\n" +
+	"\vDrainWorker\x12\x1b.writ.v1.DrainWorkerRequest\x1a\x1c.writ.v1.DrainWorkerResponse\x126\n" +
 	"\x05Audit\x12\x15.writ.v1.AuditRequest\x1a\x16.writ.v1.AuditResponseB1Z/github.com/writ-sched/writ/pkg/writpb/v1;writv1b\x06proto3"
 
 var (
@@ -900,7 +1058,7 @@ func file_writ_v1_admin_proto_rawDescGZIP() []byte {
 	return file_writ_v1_admin_proto_rawDescData
 }
 
-var file_writ_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_writ_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_writ_v1_admin_proto_goTypes = []any{
 	(*GetStatusRequest)(nil),      // 0: writ.v1.GetStatusRequest
 	(*GetStatusResponse)(nil),     // 1: writ.v1.GetStatusResponse
@@ -909,38 +1067,46 @@ var file_writ_v1_admin_proto_goTypes = []any{
 	(*WorkerStatus)(nil),          // 4: writ.v1.WorkerStatus
 	(*ListWorkersRequest)(nil),    // 5: writ.v1.ListWorkersRequest
 	(*ListWorkersResponse)(nil),   // 6: writ.v1.ListWorkersResponse
-	(*AuditRequest)(nil),          // 7: writ.v1.AuditRequest
-	(*Violation)(nil),             // 8: writ.v1.Violation
-	(*AuditResponse)(nil),         // 9: writ.v1.AuditResponse
-	nil,                           // 10: writ.v1.GetStatusResponse.PreventedEntry
-	(*durationpb.Duration)(nil),   // 11: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
-	(*Hold)(nil),                  // 13: writ.v1.Hold
+	(*DrainWorkerRequest)(nil),    // 7: writ.v1.DrainWorkerRequest
+	(*DrainWorkerResponse)(nil),   // 8: writ.v1.DrainWorkerResponse
+	(*AuditRequest)(nil),          // 9: writ.v1.AuditRequest
+	(*Violation)(nil),             // 10: writ.v1.Violation
+	(*AuditResponse)(nil),         // 11: writ.v1.AuditResponse
+	nil,                           // 12: writ.v1.GetStatusResponse.PreventedEntry
+	nil,                           // 13: writ.v1.GetStatusResponse.ReadyByQueueEntry
+	(*durationpb.Duration)(nil),   // 14: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(*Hold)(nil),                  // 16: writ.v1.Hold
 }
 var file_writ_v1_admin_proto_depIdxs = []int32{
-	11, // 0: writ.v1.GetStatusResponse.mirror_age:type_name -> google.protobuf.Duration
+	14, // 0: writ.v1.GetStatusResponse.mirror_age:type_name -> google.protobuf.Duration
 	2,  // 1: writ.v1.GetStatusResponse.replicas:type_name -> writ.v1.ReplicaStatus
 	3,  // 2: writ.v1.GetStatusResponse.members:type_name -> writ.v1.MemberStatus
 	4,  // 3: writ.v1.GetStatusResponse.workers:type_name -> writ.v1.WorkerStatus
-	10, // 4: writ.v1.GetStatusResponse.prevented:type_name -> writ.v1.GetStatusResponse.PreventedEntry
-	12, // 5: writ.v1.ReplicaStatus.since:type_name -> google.protobuf.Timestamp
-	13, // 6: writ.v1.WorkerStatus.draining:type_name -> writ.v1.Hold
-	12, // 7: writ.v1.WorkerStatus.registered_at:type_name -> google.protobuf.Timestamp
-	11, // 8: writ.v1.WorkerStatus.ttl:type_name -> google.protobuf.Duration
-	4,  // 9: writ.v1.ListWorkersResponse.workers:type_name -> writ.v1.WorkerStatus
-	8,  // 10: writ.v1.AuditResponse.violations:type_name -> writ.v1.Violation
-	2,  // 11: writ.v1.AuditResponse.leaders:type_name -> writ.v1.ReplicaStatus
-	0,  // 12: writ.v1.AdminService.GetStatus:input_type -> writ.v1.GetStatusRequest
-	5,  // 13: writ.v1.AdminService.ListWorkers:input_type -> writ.v1.ListWorkersRequest
-	7,  // 14: writ.v1.AdminService.Audit:input_type -> writ.v1.AuditRequest
-	1,  // 15: writ.v1.AdminService.GetStatus:output_type -> writ.v1.GetStatusResponse
-	6,  // 16: writ.v1.AdminService.ListWorkers:output_type -> writ.v1.ListWorkersResponse
-	9,  // 17: writ.v1.AdminService.Audit:output_type -> writ.v1.AuditResponse
-	15, // [15:18] is the sub-list for method output_type
-	12, // [12:15] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	12, // 4: writ.v1.GetStatusResponse.prevented:type_name -> writ.v1.GetStatusResponse.PreventedEntry
+	14, // 5: writ.v1.GetStatusResponse.oldest_ready:type_name -> google.protobuf.Duration
+	13, // 6: writ.v1.GetStatusResponse.ready_by_queue:type_name -> writ.v1.GetStatusResponse.ReadyByQueueEntry
+	15, // 7: writ.v1.ReplicaStatus.since:type_name -> google.protobuf.Timestamp
+	16, // 8: writ.v1.WorkerStatus.draining:type_name -> writ.v1.Hold
+	15, // 9: writ.v1.WorkerStatus.registered_at:type_name -> google.protobuf.Timestamp
+	14, // 10: writ.v1.WorkerStatus.ttl:type_name -> google.protobuf.Duration
+	4,  // 11: writ.v1.ListWorkersResponse.workers:type_name -> writ.v1.WorkerStatus
+	4,  // 12: writ.v1.DrainWorkerResponse.worker:type_name -> writ.v1.WorkerStatus
+	10, // 13: writ.v1.AuditResponse.violations:type_name -> writ.v1.Violation
+	2,  // 14: writ.v1.AuditResponse.leaders:type_name -> writ.v1.ReplicaStatus
+	0,  // 15: writ.v1.AdminService.GetStatus:input_type -> writ.v1.GetStatusRequest
+	5,  // 16: writ.v1.AdminService.ListWorkers:input_type -> writ.v1.ListWorkersRequest
+	7,  // 17: writ.v1.AdminService.DrainWorker:input_type -> writ.v1.DrainWorkerRequest
+	9,  // 18: writ.v1.AdminService.Audit:input_type -> writ.v1.AuditRequest
+	1,  // 19: writ.v1.AdminService.GetStatus:output_type -> writ.v1.GetStatusResponse
+	6,  // 20: writ.v1.AdminService.ListWorkers:output_type -> writ.v1.ListWorkersResponse
+	8,  // 21: writ.v1.AdminService.DrainWorker:output_type -> writ.v1.DrainWorkerResponse
+	11, // 22: writ.v1.AdminService.Audit:output_type -> writ.v1.AuditResponse
+	19, // [19:23] is the sub-list for method output_type
+	15, // [15:19] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_writ_v1_admin_proto_init() }
@@ -955,7 +1121,7 @@ func file_writ_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_writ_v1_admin_proto_rawDesc), len(file_writ_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

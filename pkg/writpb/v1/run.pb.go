@@ -206,6 +206,62 @@ func (AttemptKind) EnumDescriptor() ([]byte, []int) {
 	return file_writ_v1_run_proto_rawDescGZIP(), []int{2}
 }
 
+// Resolution is what a person decides about an attempt.
+type Resolution int32
+
+const (
+	Resolution_RESOLUTION_UNSPECIFIED Resolution = 0
+	// It did what it was to do: the tasks below it go on.
+	Resolution_RESOLUTION_SUCCESS Resolution = 1
+	// It failed, and no attempt follows.
+	Resolution_RESOLUTION_FAILED Resolution = 2
+	// It failed, and a new attempt follows.
+	Resolution_RESOLUTION_RETRY Resolution = 3
+)
+
+// Enum value maps for Resolution.
+var (
+	Resolution_name = map[int32]string{
+		0: "RESOLUTION_UNSPECIFIED",
+		1: "RESOLUTION_SUCCESS",
+		2: "RESOLUTION_FAILED",
+		3: "RESOLUTION_RETRY",
+	}
+	Resolution_value = map[string]int32{
+		"RESOLUTION_UNSPECIFIED": 0,
+		"RESOLUTION_SUCCESS":     1,
+		"RESOLUTION_FAILED":      2,
+		"RESOLUTION_RETRY":       3,
+	}
+)
+
+func (x Resolution) Enum() *Resolution {
+	p := new(Resolution)
+	*p = x
+	return p
+}
+
+func (x Resolution) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Resolution) Descriptor() protoreflect.EnumDescriptor {
+	return file_writ_v1_run_proto_enumTypes[3].Descriptor()
+}
+
+func (Resolution) Type() protoreflect.EnumType {
+	return &file_writ_v1_run_proto_enumTypes[3]
+}
+
+func (x Resolution) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Resolution.Descriptor instead.
+func (Resolution) EnumDescriptor() ([]byte, []int) {
+	return file_writ_v1_run_proto_rawDescGZIP(), []int{3}
+}
+
 // Cause says why a run or an attempt is in its state: a word from a fixed list
 // (see the manual) and a sentence for people.
 type Cause struct {
@@ -1461,6 +1517,617 @@ func (x *CancelRunResponse) GetRun() *Run {
 	return nil
 }
 
+// PauseRunRequest names a run.
+type PauseRunRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Run           string                 `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	Why           string                 `protobuf:"bytes,3,opt,name=why,proto3" json:"why,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PauseRunRequest) Reset() {
+	*x = PauseRunRequest{}
+	mi := &file_writ_v1_run_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PauseRunRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PauseRunRequest) ProtoMessage() {}
+
+func (x *PauseRunRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_writ_v1_run_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PauseRunRequest.ProtoReflect.Descriptor instead.
+func (*PauseRunRequest) Descriptor() ([]byte, []int) {
+	return file_writ_v1_run_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *PauseRunRequest) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *PauseRunRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *PauseRunRequest) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+// PauseRunResponse is the run after the request.
+type PauseRunResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Run           *Run                   `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PauseRunResponse) Reset() {
+	*x = PauseRunResponse{}
+	mi := &file_writ_v1_run_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PauseRunResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PauseRunResponse) ProtoMessage() {}
+
+func (x *PauseRunResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_writ_v1_run_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PauseRunResponse.ProtoReflect.Descriptor instead.
+func (*PauseRunResponse) Descriptor() ([]byte, []int) {
+	return file_writ_v1_run_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *PauseRunResponse) GetRun() *Run {
+	if x != nil {
+		return x.Run
+	}
+	return nil
+}
+
+// ResumeRunRequest names a run.
+type ResumeRunRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Run           string                 `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeRunRequest) Reset() {
+	*x = ResumeRunRequest{}
+	mi := &file_writ_v1_run_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeRunRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeRunRequest) ProtoMessage() {}
+
+func (x *ResumeRunRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_writ_v1_run_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeRunRequest.ProtoReflect.Descriptor instead.
+func (*ResumeRunRequest) Descriptor() ([]byte, []int) {
+	return file_writ_v1_run_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ResumeRunRequest) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *ResumeRunRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+// ResumeRunResponse is the run after the request.
+type ResumeRunResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Run           *Run                   `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeRunResponse) Reset() {
+	*x = ResumeRunResponse{}
+	mi := &file_writ_v1_run_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeRunResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeRunResponse) ProtoMessage() {}
+
+func (x *ResumeRunResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_writ_v1_run_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeRunResponse.ProtoReflect.Descriptor instead.
+func (*ResumeRunResponse) Descriptor() ([]byte, []int) {
+	return file_writ_v1_run_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ResumeRunResponse) GetRun() *Run {
+	if x != nil {
+		return x.Run
+	}
+	return nil
+}
+
+// ClearTasksRequest names tasks of a run.
+type ClearTasksRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Run   string                 `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	// At least one.
+	Tasks []string `protobuf:"bytes,2,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	// Clear everything below them, too.
+	Downstream    bool   `protobuf:"varint,3,opt,name=downstream,proto3" json:"downstream,omitempty"`
+	By            string `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
+	Why           string `protobuf:"bytes,5,opt,name=why,proto3" json:"why,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClearTasksRequest) Reset() {
+	*x = ClearTasksRequest{}
+	mi := &file_writ_v1_run_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClearTasksRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClearTasksRequest) ProtoMessage() {}
+
+func (x *ClearTasksRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_writ_v1_run_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClearTasksRequest.ProtoReflect.Descriptor instead.
+func (*ClearTasksRequest) Descriptor() ([]byte, []int) {
+	return file_writ_v1_run_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ClearTasksRequest) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *ClearTasksRequest) GetTasks() []string {
+	if x != nil {
+		return x.Tasks
+	}
+	return nil
+}
+
+func (x *ClearTasksRequest) GetDownstream() bool {
+	if x != nil {
+		return x.Downstream
+	}
+	return false
+}
+
+func (x *ClearTasksRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *ClearTasksRequest) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+// ClearTasksResponse is the run after the request, and what was cleared.
+type ClearTasksResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Run   *Run                   `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	// In the order of the workflow.
+	Tasks         []string `protobuf:"bytes,2,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClearTasksResponse) Reset() {
+	*x = ClearTasksResponse{}
+	mi := &file_writ_v1_run_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClearTasksResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClearTasksResponse) ProtoMessage() {}
+
+func (x *ClearTasksResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_writ_v1_run_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClearTasksResponse.ProtoReflect.Descriptor instead.
+func (*ClearTasksResponse) Descriptor() ([]byte, []int) {
+	return file_writ_v1_run_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ClearTasksResponse) GetRun() *Run {
+	if x != nil {
+		return x.Run
+	}
+	return nil
+}
+
+func (x *ClearTasksResponse) GetTasks() []string {
+	if x != nil {
+		return x.Tasks
+	}
+	return nil
+}
+
+// RetryTasksRequest names tasks of a run.
+type RetryTasksRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Run   string                 `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	// Empty means every task that failed or was cancelled.
+	Tasks         []string `protobuf:"bytes,2,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	By            string   `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	Why           string   `protobuf:"bytes,4,opt,name=why,proto3" json:"why,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RetryTasksRequest) Reset() {
+	*x = RetryTasksRequest{}
+	mi := &file_writ_v1_run_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RetryTasksRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RetryTasksRequest) ProtoMessage() {}
+
+func (x *RetryTasksRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_writ_v1_run_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RetryTasksRequest.ProtoReflect.Descriptor instead.
+func (*RetryTasksRequest) Descriptor() ([]byte, []int) {
+	return file_writ_v1_run_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *RetryTasksRequest) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *RetryTasksRequest) GetTasks() []string {
+	if x != nil {
+		return x.Tasks
+	}
+	return nil
+}
+
+func (x *RetryTasksRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *RetryTasksRequest) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+// RetryTasksResponse is the run after the request, and what was cleared.
+type RetryTasksResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Run   *Run                   `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	// In the order of the workflow.
+	Tasks         []string `protobuf:"bytes,2,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RetryTasksResponse) Reset() {
+	*x = RetryTasksResponse{}
+	mi := &file_writ_v1_run_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RetryTasksResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RetryTasksResponse) ProtoMessage() {}
+
+func (x *RetryTasksResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_writ_v1_run_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RetryTasksResponse.ProtoReflect.Descriptor instead.
+func (*RetryTasksResponse) Descriptor() ([]byte, []int) {
+	return file_writ_v1_run_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *RetryTasksResponse) GetRun() *Run {
+	if x != nil {
+		return x.Run
+	}
+	return nil
+}
+
+func (x *RetryTasksResponse) GetTasks() []string {
+	if x != nil {
+		return x.Tasks
+	}
+	return nil
+}
+
+// ResolveTaskRequest names a task whose latest attempt is still running by its
+// record, though its worker is gone, or whose earlier attempts may live.
+type ResolveTaskRequest struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Run      string                 `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	Task     string                 `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	Instance string                 `protobuf:"bytes,3,opt,name=instance,proto3" json:"instance,omitempty"`
+	// May be left out with dead, where the attempt has ended already.
+	As Resolution `protobuf:"varint,4,opt,name=as,proto3,enum=writ.v1.Resolution" json:"as,omitempty"`
+	// The person vouches for the death of the task's earlier processes: a new
+	// attempt need not wait for proof of it.
+	Dead          bool   `protobuf:"varint,5,opt,name=dead,proto3" json:"dead,omitempty"`
+	By            string `protobuf:"bytes,6,opt,name=by,proto3" json:"by,omitempty"`
+	Why           string `protobuf:"bytes,7,opt,name=why,proto3" json:"why,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResolveTaskRequest) Reset() {
+	*x = ResolveTaskRequest{}
+	mi := &file_writ_v1_run_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResolveTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResolveTaskRequest) ProtoMessage() {}
+
+func (x *ResolveTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_writ_v1_run_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResolveTaskRequest.ProtoReflect.Descriptor instead.
+func (*ResolveTaskRequest) Descriptor() ([]byte, []int) {
+	return file_writ_v1_run_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *ResolveTaskRequest) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *ResolveTaskRequest) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *ResolveTaskRequest) GetInstance() string {
+	if x != nil {
+		return x.Instance
+	}
+	return ""
+}
+
+func (x *ResolveTaskRequest) GetAs() Resolution {
+	if x != nil {
+		return x.As
+	}
+	return Resolution_RESOLUTION_UNSPECIFIED
+}
+
+func (x *ResolveTaskRequest) GetDead() bool {
+	if x != nil {
+		return x.Dead
+	}
+	return false
+}
+
+func (x *ResolveTaskRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *ResolveTaskRequest) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+// ResolveTaskResponse is the task after the request.
+type ResolveTaskResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Run           *Run                   `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	Task          *TaskStatus            `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResolveTaskResponse) Reset() {
+	*x = ResolveTaskResponse{}
+	mi := &file_writ_v1_run_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResolveTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResolveTaskResponse) ProtoMessage() {}
+
+func (x *ResolveTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_writ_v1_run_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResolveTaskResponse.ProtoReflect.Descriptor instead.
+func (*ResolveTaskResponse) Descriptor() ([]byte, []int) {
+	return file_writ_v1_run_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *ResolveTaskResponse) GetRun() *Run {
+	if x != nil {
+		return x.Run
+	}
+	return nil
+}
+
+func (x *ResolveTaskResponse) GetTask() *TaskStatus {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
 // ReadLogRequest names an attempt and a place in its log.
 type ReadLogRequest struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -1479,7 +2146,7 @@ type ReadLogRequest struct {
 
 func (x *ReadLogRequest) Reset() {
 	*x = ReadLogRequest{}
-	mi := &file_writ_v1_run_proto_msgTypes[16]
+	mi := &file_writ_v1_run_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1491,7 +2158,7 @@ func (x *ReadLogRequest) String() string {
 func (*ReadLogRequest) ProtoMessage() {}
 
 func (x *ReadLogRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_writ_v1_run_proto_msgTypes[16]
+	mi := &file_writ_v1_run_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1504,7 +2171,7 @@ func (x *ReadLogRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadLogRequest.ProtoReflect.Descriptor instead.
 func (*ReadLogRequest) Descriptor() ([]byte, []int) {
-	return file_writ_v1_run_proto_rawDescGZIP(), []int{16}
+	return file_writ_v1_run_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReadLogRequest) GetRun() string {
@@ -1567,7 +2234,7 @@ type ReadLogResponse struct {
 
 func (x *ReadLogResponse) Reset() {
 	*x = ReadLogResponse{}
-	mi := &file_writ_v1_run_proto_msgTypes[17]
+	mi := &file_writ_v1_run_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1579,7 +2246,7 @@ func (x *ReadLogResponse) String() string {
 func (*ReadLogResponse) ProtoMessage() {}
 
 func (x *ReadLogResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_writ_v1_run_proto_msgTypes[17]
+	mi := &file_writ_v1_run_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1592,7 +2259,7 @@ func (x *ReadLogResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadLogResponse.ProtoReflect.Descriptor instead.
 func (*ReadLogResponse) Descriptor() ([]byte, []int) {
-	return file_writ_v1_run_proto_rawDescGZIP(), []int{17}
+	return file_writ_v1_run_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReadLogResponse) GetAttempt() int32 {
@@ -1648,7 +2315,7 @@ type ExplainRunRequest struct {
 
 func (x *ExplainRunRequest) Reset() {
 	*x = ExplainRunRequest{}
-	mi := &file_writ_v1_run_proto_msgTypes[18]
+	mi := &file_writ_v1_run_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1660,7 +2327,7 @@ func (x *ExplainRunRequest) String() string {
 func (*ExplainRunRequest) ProtoMessage() {}
 
 func (x *ExplainRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_writ_v1_run_proto_msgTypes[18]
+	mi := &file_writ_v1_run_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1673,7 +2340,7 @@ func (x *ExplainRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRunRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRunRequest) Descriptor() ([]byte, []int) {
-	return file_writ_v1_run_proto_rawDescGZIP(), []int{18}
+	return file_writ_v1_run_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ExplainRunRequest) GetRun() string {
@@ -1708,7 +2375,7 @@ type Reason struct {
 
 func (x *Reason) Reset() {
 	*x = Reason{}
-	mi := &file_writ_v1_run_proto_msgTypes[19]
+	mi := &file_writ_v1_run_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1720,7 +2387,7 @@ func (x *Reason) String() string {
 func (*Reason) ProtoMessage() {}
 
 func (x *Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_writ_v1_run_proto_msgTypes[19]
+	mi := &file_writ_v1_run_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1733,7 +2400,7 @@ func (x *Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reason.ProtoReflect.Descriptor instead.
 func (*Reason) Descriptor() ([]byte, []int) {
-	return file_writ_v1_run_proto_rawDescGZIP(), []int{19}
+	return file_writ_v1_run_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Reason) GetTask() string {
@@ -1790,7 +2457,7 @@ type ExplainRunResponse struct {
 
 func (x *ExplainRunResponse) Reset() {
 	*x = ExplainRunResponse{}
-	mi := &file_writ_v1_run_proto_msgTypes[20]
+	mi := &file_writ_v1_run_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1802,7 +2469,7 @@ func (x *ExplainRunResponse) String() string {
 func (*ExplainRunResponse) ProtoMessage() {}
 
 func (x *ExplainRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_writ_v1_run_proto_msgTypes[20]
+	mi := &file_writ_v1_run_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1815,7 +2482,7 @@ func (x *ExplainRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRunResponse.ProtoReflect.Descriptor instead.
 func (*ExplainRunResponse) Descriptor() ([]byte, []int) {
-	return file_writ_v1_run_proto_rawDescGZIP(), []int{20}
+	return file_writ_v1_run_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ExplainRunResponse) GetRun() *Run {
@@ -1963,7 +2630,48 @@ const file_writ_v1_run_proto_rawDesc = "" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x10\n" +
 	"\x03why\x18\x03 \x01(\tR\x03why\"3\n" +
 	"\x11CancelRunResponse\x12\x1e\n" +
-	"\x03run\x18\x01 \x01(\v2\f.writ.v1.RunR\x03run\"\x9c\x01\n" +
+	"\x03run\x18\x01 \x01(\v2\f.writ.v1.RunR\x03run\"E\n" +
+	"\x0fPauseRunRequest\x12\x10\n" +
+	"\x03run\x18\x01 \x01(\tR\x03run\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x10\n" +
+	"\x03why\x18\x03 \x01(\tR\x03why\"2\n" +
+	"\x10PauseRunResponse\x12\x1e\n" +
+	"\x03run\x18\x01 \x01(\v2\f.writ.v1.RunR\x03run\"4\n" +
+	"\x10ResumeRunRequest\x12\x10\n" +
+	"\x03run\x18\x01 \x01(\tR\x03run\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\"3\n" +
+	"\x11ResumeRunResponse\x12\x1e\n" +
+	"\x03run\x18\x01 \x01(\v2\f.writ.v1.RunR\x03run\"}\n" +
+	"\x11ClearTasksRequest\x12\x10\n" +
+	"\x03run\x18\x01 \x01(\tR\x03run\x12\x14\n" +
+	"\x05tasks\x18\x02 \x03(\tR\x05tasks\x12\x1e\n" +
+	"\n" +
+	"downstream\x18\x03 \x01(\bR\n" +
+	"downstream\x12\x0e\n" +
+	"\x02by\x18\x04 \x01(\tR\x02by\x12\x10\n" +
+	"\x03why\x18\x05 \x01(\tR\x03why\"J\n" +
+	"\x12ClearTasksResponse\x12\x1e\n" +
+	"\x03run\x18\x01 \x01(\v2\f.writ.v1.RunR\x03run\x12\x14\n" +
+	"\x05tasks\x18\x02 \x03(\tR\x05tasks\"]\n" +
+	"\x11RetryTasksRequest\x12\x10\n" +
+	"\x03run\x18\x01 \x01(\tR\x03run\x12\x14\n" +
+	"\x05tasks\x18\x02 \x03(\tR\x05tasks\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\x12\x10\n" +
+	"\x03why\x18\x04 \x01(\tR\x03why\"J\n" +
+	"\x12RetryTasksResponse\x12\x1e\n" +
+	"\x03run\x18\x01 \x01(\v2\f.writ.v1.RunR\x03run\x12\x14\n" +
+	"\x05tasks\x18\x02 \x03(\tR\x05tasks\"\xb1\x01\n" +
+	"\x12ResolveTaskRequest\x12\x10\n" +
+	"\x03run\x18\x01 \x01(\tR\x03run\x12\x12\n" +
+	"\x04task\x18\x02 \x01(\tR\x04task\x12\x1a\n" +
+	"\binstance\x18\x03 \x01(\tR\binstance\x12#\n" +
+	"\x02as\x18\x04 \x01(\x0e2\x13.writ.v1.ResolutionR\x02as\x12\x12\n" +
+	"\x04dead\x18\x05 \x01(\bR\x04dead\x12\x0e\n" +
+	"\x02by\x18\x06 \x01(\tR\x02by\x12\x10\n" +
+	"\x03why\x18\a \x01(\tR\x03why\"^\n" +
+	"\x13ResolveTaskResponse\x12\x1e\n" +
+	"\x03run\x18\x01 \x01(\v2\f.writ.v1.RunR\x03run\x12'\n" +
+	"\x04task\x18\x02 \x01(\v2\x13.writ.v1.TaskStatusR\x04task\"\x9c\x01\n" +
 	"\x0eReadLogRequest\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x1a\n" +
@@ -2014,14 +2722,27 @@ const file_writ_v1_run_proto_rawDesc = "" +
 	"\x18ATTEMPT_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11ATTEMPT_KIND_EXEC\x10\x01\x12\x15\n" +
 	"\x11ATTEMPT_KIND_WAIT\x10\x02\x12\x16\n" +
-	"\x12ATTEMPT_KIND_CHILD\x10\x032\xd7\x03\n" +
+	"\x12ATTEMPT_KIND_CHILD\x10\x03*m\n" +
+	"\n" +
+	"Resolution\x12\x1a\n" +
+	"\x16RESOLUTION_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12RESOLUTION_SUCCESS\x10\x01\x12\x15\n" +
+	"\x11RESOLUTION_FAILED\x10\x02\x12\x14\n" +
+	"\x10RESOLUTION_RETRY\x10\x032\xb4\x06\n" +
 	"\n" +
 	"RunService\x12?\n" +
 	"\bStartRun\x12\x18.writ.v1.StartRunRequest\x1a\x19.writ.v1.StartRunResponse\x129\n" +
 	"\x06GetRun\x12\x16.writ.v1.GetRunRequest\x1a\x17.writ.v1.GetRunResponse\x12?\n" +
 	"\bListRuns\x12\x18.writ.v1.ListRunsRequest\x1a\x19.writ.v1.ListRunsResponse\x12A\n" +
 	"\bWatchRun\x12\x18.writ.v1.WatchRunRequest\x1a\x19.writ.v1.WatchRunResponse0\x01\x12B\n" +
-	"\tCancelRun\x12\x19.writ.v1.CancelRunRequest\x1a\x1a.writ.v1.CancelRunResponse\x12>\n" +
+	"\tCancelRun\x12\x19.writ.v1.CancelRunRequest\x1a\x1a.writ.v1.CancelRunResponse\x12?\n" +
+	"\bPauseRun\x12\x18.writ.v1.PauseRunRequest\x1a\x19.writ.v1.PauseRunResponse\x12B\n" +
+	"\tResumeRun\x12\x19.writ.v1.ResumeRunRequest\x1a\x1a.writ.v1.ResumeRunResponse\x12E\n" +
+	"\n" +
+	"ClearTasks\x12\x1a.writ.v1.ClearTasksRequest\x1a\x1b.writ.v1.ClearTasksResponse\x12E\n" +
+	"\n" +
+	"RetryTasks\x12\x1a.writ.v1.RetryTasksRequest\x1a\x1b.writ.v1.RetryTasksResponse\x12H\n" +
+	"\vResolveTask\x12\x1b.writ.v1.ResolveTaskRequest\x1a\x1c.writ.v1.ResolveTaskResponse\x12>\n" +
 	"\aReadLog\x12\x17.writ.v1.ReadLogRequest\x1a\x18.writ.v1.ReadLogResponse0\x01\x12E\n" +
 	"\n" +
 	"ExplainRun\x12\x1a.writ.v1.ExplainRunRequest\x1a\x1b.writ.v1.ExplainRunResponseB1Z/github.com/writ-sched/writ/pkg/writpb/v1;writv1b\x06proto3"
@@ -2038,93 +2759,121 @@ func file_writ_v1_run_proto_rawDescGZIP() []byte {
 	return file_writ_v1_run_proto_rawDescData
 }
 
-var file_writ_v1_run_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_writ_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_writ_v1_run_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_writ_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_writ_v1_run_proto_goTypes = []any{
 	(RunState)(0),                 // 0: writ.v1.RunState
 	(TaskState)(0),                // 1: writ.v1.TaskState
 	(AttemptKind)(0),              // 2: writ.v1.AttemptKind
-	(*Cause)(nil),                 // 3: writ.v1.Cause
-	(*Transition)(nil),            // 4: writ.v1.Transition
-	(*Run)(nil),                   // 5: writ.v1.Run
-	(*Exit)(nil),                  // 6: writ.v1.Exit
-	(*Attempt)(nil),               // 7: writ.v1.Attempt
-	(*TaskStatus)(nil),            // 8: writ.v1.TaskStatus
-	(*StartRunRequest)(nil),       // 9: writ.v1.StartRunRequest
-	(*StartRunResponse)(nil),      // 10: writ.v1.StartRunResponse
-	(*GetRunRequest)(nil),         // 11: writ.v1.GetRunRequest
-	(*GetRunResponse)(nil),        // 12: writ.v1.GetRunResponse
-	(*ListRunsRequest)(nil),       // 13: writ.v1.ListRunsRequest
-	(*ListRunsResponse)(nil),      // 14: writ.v1.ListRunsResponse
-	(*WatchRunRequest)(nil),       // 15: writ.v1.WatchRunRequest
-	(*WatchRunResponse)(nil),      // 16: writ.v1.WatchRunResponse
-	(*CancelRunRequest)(nil),      // 17: writ.v1.CancelRunRequest
-	(*CancelRunResponse)(nil),     // 18: writ.v1.CancelRunResponse
-	(*ReadLogRequest)(nil),        // 19: writ.v1.ReadLogRequest
-	(*ReadLogResponse)(nil),       // 20: writ.v1.ReadLogResponse
-	(*ExplainRunRequest)(nil),     // 21: writ.v1.ExplainRunRequest
-	(*Reason)(nil),                // 22: writ.v1.Reason
-	(*ExplainRunResponse)(nil),    // 23: writ.v1.ExplainRunResponse
-	nil,                           // 24: writ.v1.Run.TasksEntry
-	nil,                           // 25: writ.v1.StartRunRequest.ParamsEntry
-	nil,                           // 26: writ.v1.GetRunResponse.ParamsEntry
-	(*timestamppb.Timestamp)(nil), // 27: google.protobuf.Timestamp
-	(*Hold)(nil),                  // 28: writ.v1.Hold
+	(Resolution)(0),               // 3: writ.v1.Resolution
+	(*Cause)(nil),                 // 4: writ.v1.Cause
+	(*Transition)(nil),            // 5: writ.v1.Transition
+	(*Run)(nil),                   // 6: writ.v1.Run
+	(*Exit)(nil),                  // 7: writ.v1.Exit
+	(*Attempt)(nil),               // 8: writ.v1.Attempt
+	(*TaskStatus)(nil),            // 9: writ.v1.TaskStatus
+	(*StartRunRequest)(nil),       // 10: writ.v1.StartRunRequest
+	(*StartRunResponse)(nil),      // 11: writ.v1.StartRunResponse
+	(*GetRunRequest)(nil),         // 12: writ.v1.GetRunRequest
+	(*GetRunResponse)(nil),        // 13: writ.v1.GetRunResponse
+	(*ListRunsRequest)(nil),       // 14: writ.v1.ListRunsRequest
+	(*ListRunsResponse)(nil),      // 15: writ.v1.ListRunsResponse
+	(*WatchRunRequest)(nil),       // 16: writ.v1.WatchRunRequest
+	(*WatchRunResponse)(nil),      // 17: writ.v1.WatchRunResponse
+	(*CancelRunRequest)(nil),      // 18: writ.v1.CancelRunRequest
+	(*CancelRunResponse)(nil),     // 19: writ.v1.CancelRunResponse
+	(*PauseRunRequest)(nil),       // 20: writ.v1.PauseRunRequest
+	(*PauseRunResponse)(nil),      // 21: writ.v1.PauseRunResponse
+	(*ResumeRunRequest)(nil),      // 22: writ.v1.ResumeRunRequest
+	(*ResumeRunResponse)(nil),     // 23: writ.v1.ResumeRunResponse
+	(*ClearTasksRequest)(nil),     // 24: writ.v1.ClearTasksRequest
+	(*ClearTasksResponse)(nil),    // 25: writ.v1.ClearTasksResponse
+	(*RetryTasksRequest)(nil),     // 26: writ.v1.RetryTasksRequest
+	(*RetryTasksResponse)(nil),    // 27: writ.v1.RetryTasksResponse
+	(*ResolveTaskRequest)(nil),    // 28: writ.v1.ResolveTaskRequest
+	(*ResolveTaskResponse)(nil),   // 29: writ.v1.ResolveTaskResponse
+	(*ReadLogRequest)(nil),        // 30: writ.v1.ReadLogRequest
+	(*ReadLogResponse)(nil),       // 31: writ.v1.ReadLogResponse
+	(*ExplainRunRequest)(nil),     // 32: writ.v1.ExplainRunRequest
+	(*Reason)(nil),                // 33: writ.v1.Reason
+	(*ExplainRunResponse)(nil),    // 34: writ.v1.ExplainRunResponse
+	nil,                           // 35: writ.v1.Run.TasksEntry
+	nil,                           // 36: writ.v1.StartRunRequest.ParamsEntry
+	nil,                           // 37: writ.v1.GetRunResponse.ParamsEntry
+	(*timestamppb.Timestamp)(nil), // 38: google.protobuf.Timestamp
+	(*Hold)(nil),                  // 39: writ.v1.Hold
 }
 var file_writ_v1_run_proto_depIdxs = []int32{
-	27, // 0: writ.v1.Transition.at:type_name -> google.protobuf.Timestamp
+	38, // 0: writ.v1.Transition.at:type_name -> google.protobuf.Timestamp
 	0,  // 1: writ.v1.Run.state:type_name -> writ.v1.RunState
-	27, // 2: writ.v1.Run.created_at:type_name -> google.protobuf.Timestamp
-	27, // 3: writ.v1.Run.started_at:type_name -> google.protobuf.Timestamp
-	27, // 4: writ.v1.Run.ended_at:type_name -> google.protobuf.Timestamp
-	27, // 5: writ.v1.Run.entered_at:type_name -> google.protobuf.Timestamp
-	27, // 6: writ.v1.Run.logical_date:type_name -> google.protobuf.Timestamp
-	28, // 7: writ.v1.Run.paused:type_name -> writ.v1.Hold
-	28, // 8: writ.v1.Run.cancelling:type_name -> writ.v1.Hold
-	3,  // 9: writ.v1.Run.cause:type_name -> writ.v1.Cause
-	24, // 10: writ.v1.Run.tasks:type_name -> writ.v1.Run.TasksEntry
-	4,  // 11: writ.v1.Run.transitions:type_name -> writ.v1.Transition
+	38, // 2: writ.v1.Run.created_at:type_name -> google.protobuf.Timestamp
+	38, // 3: writ.v1.Run.started_at:type_name -> google.protobuf.Timestamp
+	38, // 4: writ.v1.Run.ended_at:type_name -> google.protobuf.Timestamp
+	38, // 5: writ.v1.Run.entered_at:type_name -> google.protobuf.Timestamp
+	38, // 6: writ.v1.Run.logical_date:type_name -> google.protobuf.Timestamp
+	39, // 7: writ.v1.Run.paused:type_name -> writ.v1.Hold
+	39, // 8: writ.v1.Run.cancelling:type_name -> writ.v1.Hold
+	4,  // 9: writ.v1.Run.cause:type_name -> writ.v1.Cause
+	35, // 10: writ.v1.Run.tasks:type_name -> writ.v1.Run.TasksEntry
+	5,  // 11: writ.v1.Run.transitions:type_name -> writ.v1.Transition
 	2,  // 12: writ.v1.Attempt.kind:type_name -> writ.v1.AttemptKind
 	1,  // 13: writ.v1.Attempt.state:type_name -> writ.v1.TaskState
-	27, // 14: writ.v1.Attempt.entered_at:type_name -> google.protobuf.Timestamp
-	27, // 15: writ.v1.Attempt.not_before:type_name -> google.protobuf.Timestamp
-	3,  // 16: writ.v1.Attempt.cause:type_name -> writ.v1.Cause
-	6,  // 17: writ.v1.Attempt.exit:type_name -> writ.v1.Exit
-	4,  // 18: writ.v1.Attempt.transitions:type_name -> writ.v1.Transition
+	38, // 14: writ.v1.Attempt.entered_at:type_name -> google.protobuf.Timestamp
+	38, // 15: writ.v1.Attempt.not_before:type_name -> google.protobuf.Timestamp
+	4,  // 16: writ.v1.Attempt.cause:type_name -> writ.v1.Cause
+	7,  // 17: writ.v1.Attempt.exit:type_name -> writ.v1.Exit
+	5,  // 18: writ.v1.Attempt.transitions:type_name -> writ.v1.Transition
 	1,  // 19: writ.v1.TaskStatus.state:type_name -> writ.v1.TaskState
-	7,  // 20: writ.v1.TaskStatus.attempts:type_name -> writ.v1.Attempt
-	25, // 21: writ.v1.StartRunRequest.params:type_name -> writ.v1.StartRunRequest.ParamsEntry
-	5,  // 22: writ.v1.StartRunResponse.run:type_name -> writ.v1.Run
-	5,  // 23: writ.v1.GetRunResponse.run:type_name -> writ.v1.Run
-	8,  // 24: writ.v1.GetRunResponse.tasks:type_name -> writ.v1.TaskStatus
-	26, // 25: writ.v1.GetRunResponse.params:type_name -> writ.v1.GetRunResponse.ParamsEntry
+	8,  // 20: writ.v1.TaskStatus.attempts:type_name -> writ.v1.Attempt
+	36, // 21: writ.v1.StartRunRequest.params:type_name -> writ.v1.StartRunRequest.ParamsEntry
+	6,  // 22: writ.v1.StartRunResponse.run:type_name -> writ.v1.Run
+	6,  // 23: writ.v1.GetRunResponse.run:type_name -> writ.v1.Run
+	9,  // 24: writ.v1.GetRunResponse.tasks:type_name -> writ.v1.TaskStatus
+	37, // 25: writ.v1.GetRunResponse.params:type_name -> writ.v1.GetRunResponse.ParamsEntry
 	0,  // 26: writ.v1.ListRunsRequest.states:type_name -> writ.v1.RunState
-	5,  // 27: writ.v1.ListRunsResponse.runs:type_name -> writ.v1.Run
-	5,  // 28: writ.v1.WatchRunResponse.run:type_name -> writ.v1.Run
-	8,  // 29: writ.v1.WatchRunResponse.tasks:type_name -> writ.v1.TaskStatus
-	5,  // 30: writ.v1.CancelRunResponse.run:type_name -> writ.v1.Run
-	27, // 31: writ.v1.Reason.since:type_name -> google.protobuf.Timestamp
-	5,  // 32: writ.v1.ExplainRunResponse.run:type_name -> writ.v1.Run
-	22, // 33: writ.v1.ExplainRunResponse.reasons:type_name -> writ.v1.Reason
-	9,  // 34: writ.v1.RunService.StartRun:input_type -> writ.v1.StartRunRequest
-	11, // 35: writ.v1.RunService.GetRun:input_type -> writ.v1.GetRunRequest
-	13, // 36: writ.v1.RunService.ListRuns:input_type -> writ.v1.ListRunsRequest
-	15, // 37: writ.v1.RunService.WatchRun:input_type -> writ.v1.WatchRunRequest
-	17, // 38: writ.v1.RunService.CancelRun:input_type -> writ.v1.CancelRunRequest
-	19, // 39: writ.v1.RunService.ReadLog:input_type -> writ.v1.ReadLogRequest
-	21, // 40: writ.v1.RunService.ExplainRun:input_type -> writ.v1.ExplainRunRequest
-	10, // 41: writ.v1.RunService.StartRun:output_type -> writ.v1.StartRunResponse
-	12, // 42: writ.v1.RunService.GetRun:output_type -> writ.v1.GetRunResponse
-	14, // 43: writ.v1.RunService.ListRuns:output_type -> writ.v1.ListRunsResponse
-	16, // 44: writ.v1.RunService.WatchRun:output_type -> writ.v1.WatchRunResponse
-	18, // 45: writ.v1.RunService.CancelRun:output_type -> writ.v1.CancelRunResponse
-	20, // 46: writ.v1.RunService.ReadLog:output_type -> writ.v1.ReadLogResponse
-	23, // 47: writ.v1.RunService.ExplainRun:output_type -> writ.v1.ExplainRunResponse
-	41, // [41:48] is the sub-list for method output_type
-	34, // [34:41] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	6,  // 27: writ.v1.ListRunsResponse.runs:type_name -> writ.v1.Run
+	6,  // 28: writ.v1.WatchRunResponse.run:type_name -> writ.v1.Run
+	9,  // 29: writ.v1.WatchRunResponse.tasks:type_name -> writ.v1.TaskStatus
+	6,  // 30: writ.v1.CancelRunResponse.run:type_name -> writ.v1.Run
+	6,  // 31: writ.v1.PauseRunResponse.run:type_name -> writ.v1.Run
+	6,  // 32: writ.v1.ResumeRunResponse.run:type_name -> writ.v1.Run
+	6,  // 33: writ.v1.ClearTasksResponse.run:type_name -> writ.v1.Run
+	6,  // 34: writ.v1.RetryTasksResponse.run:type_name -> writ.v1.Run
+	3,  // 35: writ.v1.ResolveTaskRequest.as:type_name -> writ.v1.Resolution
+	6,  // 36: writ.v1.ResolveTaskResponse.run:type_name -> writ.v1.Run
+	9,  // 37: writ.v1.ResolveTaskResponse.task:type_name -> writ.v1.TaskStatus
+	38, // 38: writ.v1.Reason.since:type_name -> google.protobuf.Timestamp
+	6,  // 39: writ.v1.ExplainRunResponse.run:type_name -> writ.v1.Run
+	33, // 40: writ.v1.ExplainRunResponse.reasons:type_name -> writ.v1.Reason
+	10, // 41: writ.v1.RunService.StartRun:input_type -> writ.v1.StartRunRequest
+	12, // 42: writ.v1.RunService.GetRun:input_type -> writ.v1.GetRunRequest
+	14, // 43: writ.v1.RunService.ListRuns:input_type -> writ.v1.ListRunsRequest
+	16, // 44: writ.v1.RunService.WatchRun:input_type -> writ.v1.WatchRunRequest
+	18, // 45: writ.v1.RunService.CancelRun:input_type -> writ.v1.CancelRunRequest
+	20, // 46: writ.v1.RunService.PauseRun:input_type -> writ.v1.PauseRunRequest
+	22, // 47: writ.v1.RunService.ResumeRun:input_type -> writ.v1.ResumeRunRequest
+	24, // 48: writ.v1.RunService.ClearTasks:input_type -> writ.v1.ClearTasksRequest
+	26, // 49: writ.v1.RunService.RetryTasks:input_type -> writ.v1.RetryTasksRequest
+	28, // 50: writ.v1.RunService.ResolveTask:input_type -> writ.v1.ResolveTaskRequest
+	30, // 51: writ.v1.RunService.ReadLog:input_type -> writ.v1.ReadLogRequest
+	32, // 52: writ.v1.RunService.ExplainRun:input_type -> writ.v1.ExplainRunRequest
+	11, // 53: writ.v1.RunService.StartRun:output_type -> writ.v1.StartRunResponse
+	13, // 54: writ.v1.RunService.GetRun:output_type -> writ.v1.GetRunResponse
+	15, // 55: writ.v1.RunService.ListRuns:output_type -> writ.v1.ListRunsResponse
+	17, // 56: writ.v1.RunService.WatchRun:output_type -> writ.v1.WatchRunResponse
+	19, // 57: writ.v1.RunService.CancelRun:output_type -> writ.v1.CancelRunResponse
+	21, // 58: writ.v1.RunService.PauseRun:output_type -> writ.v1.PauseRunResponse
+	23, // 59: writ.v1.RunService.ResumeRun:output_type -> writ.v1.ResumeRunResponse
+	25, // 60: writ.v1.RunService.ClearTasks:output_type -> writ.v1.ClearTasksResponse
+	27, // 61: writ.v1.RunService.RetryTasks:output_type -> writ.v1.RetryTasksResponse
+	29, // 62: writ.v1.RunService.ResolveTask:output_type -> writ.v1.ResolveTaskResponse
+	31, // 63: writ.v1.RunService.ReadLog:output_type -> writ.v1.ReadLogResponse
+	34, // 64: writ.v1.RunService.ExplainRun:output_type -> writ.v1.ExplainRunResponse
+	53, // [53:65] is the sub-list for method output_type
+	41, // [41:53] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_writ_v1_run_proto_init() }
@@ -2138,8 +2887,8 @@ func file_writ_v1_run_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_writ_v1_run_proto_rawDesc), len(file_writ_v1_run_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   24,
+			NumEnums:      4,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

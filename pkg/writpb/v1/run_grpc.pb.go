@@ -19,13 +19,18 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	RunService_StartRun_FullMethodName   = "/writ.v1.RunService/StartRun"
-	RunService_GetRun_FullMethodName     = "/writ.v1.RunService/GetRun"
-	RunService_ListRuns_FullMethodName   = "/writ.v1.RunService/ListRuns"
-	RunService_WatchRun_FullMethodName   = "/writ.v1.RunService/WatchRun"
-	RunService_CancelRun_FullMethodName  = "/writ.v1.RunService/CancelRun"
-	RunService_ReadLog_FullMethodName    = "/writ.v1.RunService/ReadLog"
-	RunService_ExplainRun_FullMethodName = "/writ.v1.RunService/ExplainRun"
+	RunService_StartRun_FullMethodName    = "/writ.v1.RunService/StartRun"
+	RunService_GetRun_FullMethodName      = "/writ.v1.RunService/GetRun"
+	RunService_ListRuns_FullMethodName    = "/writ.v1.RunService/ListRuns"
+	RunService_WatchRun_FullMethodName    = "/writ.v1.RunService/WatchRun"
+	RunService_CancelRun_FullMethodName   = "/writ.v1.RunService/CancelRun"
+	RunService_PauseRun_FullMethodName    = "/writ.v1.RunService/PauseRun"
+	RunService_ResumeRun_FullMethodName   = "/writ.v1.RunService/ResumeRun"
+	RunService_ClearTasks_FullMethodName  = "/writ.v1.RunService/ClearTasks"
+	RunService_RetryTasks_FullMethodName  = "/writ.v1.RunService/RetryTasks"
+	RunService_ResolveTask_FullMethodName = "/writ.v1.RunService/ResolveTask"
+	RunService_ReadLog_FullMethodName     = "/writ.v1.RunService/ReadLog"
+	RunService_ExplainRun_FullMethodName  = "/writ.v1.RunService/ExplainRun"
 )
 
 // RunServiceClient is the client API for RunService service.
@@ -48,6 +53,20 @@ type RunServiceClient interface {
 	// CancelRun asks for the end of a run. After the answer no attempt of it is
 	// created or claimed.
 	CancelRun(ctx context.Context, in *CancelRunRequest, opts ...grpc.CallOption) (*CancelRunResponse, error)
+	// PauseRun holds a run: nothing of it is started until it is resumed, and
+	// what runs goes on. A run that is held already keeps its hold.
+	PauseRun(ctx context.Context, in *PauseRunRequest, opts ...grpc.CallOption) (*PauseRunResponse, error)
+	// ResumeRun lifts the hold of a run. A run that is not held is left as it is.
+	ResumeRun(ctx context.Context, in *ResumeRunRequest, opts ...grpc.CallOption) (*ResumeRunResponse, error)
+	// ClearTasks has tasks run again, whatever they came to. Their rows stay, and
+	// new attempts follow once the trigger rules hold. A run that has ended lives
+	// again.
+	ClearTasks(ctx context.Context, in *ClearTasksRequest, opts ...grpc.CallOption) (*ClearTasksResponse, error)
+	// RetryTasks clears tasks that failed or were cancelled, and with them what
+	// was not run for that reason.
+	RetryTasks(ctx context.Context, in *RetryTasksRequest, opts ...grpc.CallOption) (*RetryTasksResponse, error)
+	// ResolveTask decides about an attempt whose worker is gone.
+	ResolveTask(ctx context.Context, in *ResolveTaskRequest, opts ...grpc.CallOption) (*ResolveTaskResponse, error)
 	// ReadLog sends what an attempt wrote, while the worker that captured it
 	// lives: UNAVAILABLE says that it does not.
 	ReadLog(ctx context.Context, in *ReadLogRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadLogResponse], error)
@@ -122,6 +141,56 @@ func (c *runServiceClient) CancelRun(ctx context.Context, in *CancelRunRequest, 
 	return out, nil
 }
 
+func (c *runServiceClient) PauseRun(ctx context.Context, in *PauseRunRequest, opts ...grpc.CallOption) (*PauseRunResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PauseRunResponse)
+	err := c.cc.Invoke(ctx, RunService_PauseRun_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *runServiceClient) ResumeRun(ctx context.Context, in *ResumeRunRequest, opts ...grpc.CallOption) (*ResumeRunResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ResumeRunResponse)
+	err := c.cc.Invoke(ctx, RunService_ResumeRun_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *runServiceClient) ClearTasks(ctx context.Context, in *ClearTasksRequest, opts ...grpc.CallOption) (*ClearTasksResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ClearTasksResponse)
+	err := c.cc.Invoke(ctx, RunService_ClearTasks_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *runServiceClient) RetryTasks(ctx context.Context, in *RetryTasksRequest, opts ...grpc.CallOption) (*RetryTasksResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RetryTasksResponse)
+	err := c.cc.Invoke(ctx, RunService_RetryTasks_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *runServiceClient) ResolveTask(ctx context.Context, in *ResolveTaskRequest, opts ...grpc.CallOption) (*ResolveTaskResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ResolveTaskResponse)
+	err := c.cc.Invoke(ctx, RunService_ResolveTask_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *runServiceClient) ReadLog(ctx context.Context, in *ReadLogRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadLogResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &RunService_ServiceDesc.Streams[1], RunService_ReadLog_FullMethodName, cOpts...)
@@ -171,6 +240,20 @@ type RunServiceServer interface {
 	// CancelRun asks for the end of a run. After the answer no attempt of it is
 	// created or claimed.
 	CancelRun(context.Context, *CancelRunRequest) (*CancelRunResponse, error)
+	// PauseRun holds a run: nothing of it is started until it is resumed, and
+	// what runs goes on. A run that is held already keeps its hold.
+	PauseRun(context.Context, *PauseRunRequest) (*PauseRunResponse, error)
+	// ResumeRun lifts the hold of a run. A run that is not held is left as it is.
+	ResumeRun(context.Context, *ResumeRunRequest) (*ResumeRunResponse, error)
+	// ClearTasks has tasks run again, whatever they came to. Their rows stay, and
+	// new attempts follow once the trigger rules hold. A run that has ended lives
+	// again.
+	ClearTasks(context.Context, *ClearTasksRequest) (*ClearTasksResponse, error)
+	// RetryTasks clears tasks that failed or were cancelled, and with them what
+	// was not run for that reason.
+	RetryTasks(context.Context, *RetryTasksRequest) (*RetryTasksResponse, error)
+	// ResolveTask decides about an attempt whose worker is gone.
+	ResolveTask(context.Context, *ResolveTaskRequest) (*ResolveTaskResponse, error)
 	// ReadLog sends what an attempt wrote, while the worker that captured it
 	// lives: UNAVAILABLE says that it does not.
 	ReadLog(*ReadLogRequest, grpc.ServerStreamingServer[ReadLogResponse]) error
@@ -200,6 +283,21 @@ func (UnimplementedRunServiceServer) WatchRun(*WatchRunRequest, grpc.ServerStrea
 }
 func (UnimplementedRunServiceServer) CancelRun(context.Context, *CancelRunRequest) (*CancelRunResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CancelRun not implemented")
+}
+func (UnimplementedRunServiceServer) PauseRun(context.Context, *PauseRunRequest) (*PauseRunResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method PauseRun not implemented")
+}
+func (UnimplementedRunServiceServer) ResumeRun(context.Context, *ResumeRunRequest) (*ResumeRunResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ResumeRun not implemented")
+}
+func (UnimplementedRunServiceServer) ClearTasks(context.Context, *ClearTasksRequest) (*ClearTasksResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ClearTasks not implemented")
+}
+func (UnimplementedRunServiceServer) RetryTasks(context.Context, *RetryTasksRequest) (*RetryTasksResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RetryTasks not implemented")
+}
+func (UnimplementedRunServiceServer) ResolveTask(context.Context, *ResolveTaskRequest) (*ResolveTaskResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ResolveTask not implemented")
 }
 func (UnimplementedRunServiceServer) ReadLog(*ReadLogRequest, grpc.ServerStreamingServer[ReadLogResponse]) error {
 	return status.Error(codes.Unimplemented, "method ReadLog not implemented")
@@ -311,6 +409,96 @@ func _RunService_CancelRun_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
+func _RunService_PauseRun_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PauseRunRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(RunServiceServer).PauseRun(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: RunService_PauseRun_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(RunServiceServer).PauseRun(ctx, req.(*PauseRunRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _RunService_ResumeRun_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ResumeRunRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(RunServiceServer).ResumeRun(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: RunService_ResumeRun_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(RunServiceServer).ResumeRun(ctx, req.(*ResumeRunRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _RunService_ClearTasks_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ClearTasksRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(RunServiceServer).ClearTasks(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: RunService_ClearTasks_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(RunServiceServer).ClearTasks(ctx, req.(*ClearTasksRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _RunService_RetryTasks_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RetryTasksRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(RunServiceServer).RetryTasks(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: RunService_RetryTasks_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(RunServiceServer).RetryTasks(ctx, req.(*RetryTasksRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _RunService_ResolveTask_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ResolveTaskRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(RunServiceServer).ResolveTask(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: RunService_ResolveTask_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(RunServiceServer).ResolveTask(ctx, req.(*ResolveTaskRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _RunService_ReadLog_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(ReadLogRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -362,6 +550,26 @@ var RunService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CancelRun",
 			Handler:    _RunService_CancelRun_Handler,
+		},
+		{
+			MethodName: "PauseRun",
+			Handler:    _RunService_PauseRun_Handler,
+		},
+		{
+			MethodName: "ResumeRun",
+			Handler:    _RunService_ResumeRun_Handler,
+		},
+		{
+			MethodName: "ClearTasks",
+			Handler:    _RunService_ClearTasks_Handler,
+		},
+		{
+			MethodName: "RetryTasks",
+			Handler:    _RunService_RetryTasks_Handler,
+		},
+		{
+			MethodName: "ResolveTask",
+			Handler:    _RunService_ResolveTask_Handler,
 		},
 		{
 			MethodName: "ExplainRun",
