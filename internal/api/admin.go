@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	"github.com/writ-sched/writ/internal/explain"
 	"github.com/writ-sched/writ/internal/reconcile"
 	"github.com/writ-sched/writ/internal/record"
@@ -96,7 +98,24 @@ func (s *Service) status(ctx context.Context, _ *writv1.GetStatusRequest) (*writ
 			Stamp: reconcile.Stamp{Who: "status", Prefix: "statusstatusstatus"},
 		})
 		answer.ReadyTasks = int32(len(pass.Ready))
+		answer.ReadyByQueue = map[string]int32{}
+		var oldest time.Time
+		for _, r := range pass.Ready {
+			answer.ReadyByQueue[string(r.Queue)]++
+			if oldest.IsZero() || r.Since.Before(oldest) {
+				oldest = r.Since
+			}
+		}
+		if !oldest.IsZero() {
+			answer.OldestReady = durationpb.New(max(0, time.Since(oldest)))
+		}
 	})
+	if losses {
+		answer.Holds = append(answer.Holds, "losses")
+	}
+	if due {
+		answer.Holds = append(answer.Holds, "due times")
+	}
 	return answer, nil
 }
 

@@ -105,8 +105,13 @@ func (s *statusOf) run(ctx context.Context, a *app) error {
 	if answer.GetMirrorAge() != nil {
 		a.printf(", known to be current %s ago", seconds(answer.GetMirrorAge()))
 	}
-	a.printf("\n%s, %s, %s\n\n", count(int(answer.GetActiveRuns()), "active run", "active runs"),
-		count(int(answer.GetLiveAttempts()), "live attempt", "live attempts"), count(int(answer.GetReadyTasks()), "ready task", "ready tasks"))
+	a.printf("\n%s, %s, %s%s\n", count(int(answer.GetActiveRuns()), "active run", "active runs"),
+		count(int(answer.GetLiveAttempts()), "live attempt", "live attempts"),
+		count(int(answer.GetReadyTasks()), "ready task", "ready tasks"), depth(answer))
+	for _, h := range answer.GetHolds() {
+		a.printf("held back: %s\n", h)
+	}
+	a.printf("\n")
 	a.showReplicas(answer.GetReplicas())
 	a.printf("\n")
 	a.showMembers(answer.GetMembers())
@@ -121,6 +126,21 @@ func (s *statusOf) run(ctx context.Context, a *app) error {
 		a.show(t)
 	}
 	return nil
+}
+
+// depth tells which queues ready tasks wait in, and for how long.
+func depth(answer *writv1.GetStatusResponse) string {
+	var parts []string
+	for _, q := range slices.Sorted(maps.Keys(answer.GetReadyByQueue())) {
+		parts = append(parts, fmt.Sprintf("%d in queue %s", answer.GetReadyByQueue()[q], q))
+	}
+	if answer.GetOldestReady() != nil {
+		parts = append(parts, "the oldest for "+seconds(answer.GetOldestReady()))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
 }
 
 func (a *app) showReplicas(replicas []*writv1.ReplicaStatus) {
@@ -185,16 +205,18 @@ func workerRuns(w *writv1.WorkerStatus) string {
 	return or(strings.Join(kinds, ", "))
 }
 
-// workers is `writ workers`.
-type workers struct{}
+// workers is `writ workers` and `writ worker list`.
+type workers struct{ name string }
 
 func (w *workers) command(a *app) *cobra.Command {
 	c := &cobra.Command{
-		Use:     "workers",
-		Short:   "List the workers that live",
-		GroupID: groupCluster,
-		Args:    cobra.NoArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return w.run(c.Context(), a) },
+		Use:   w.name,
+		Short: "List the workers that live",
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return w.run(c.Context(), a) },
+	}
+	if w.name == "workers" {
+		c.GroupID = groupCluster
 	}
 	a.asks(c)
 	a.answers(c)

@@ -111,7 +111,8 @@ const noonSpan = 90 * 60 * 1e9
 
 func clusterStatus() *writv1.GetStatusResponse {
 	return &writv1.GetStatusResponse{
-		Cluster: "default", Replica: "r2", Revision: 4711, MirrorAge: durationpb.New(2e8), ActiveRuns: 1, LiveAttempts: 2, ReadyTasks: 0,
+		Cluster: "default", Replica: "r2", Revision: 4711, MirrorAge: durationpb.New(2e8), ActiveRuns: 1, LiveAttempts: 2, ReadyTasks: 3,
+		ReadyByQueue: map[string]int32{"default": 2, "big": 1}, OldestReady: durationpb.New(4e9), Holds: []string{"losses"},
 		Replicas: []*writv1.ReplicaStatus{
 			{Replica: "r1", Address: "127.0.0.1:7401", Version: "v1", Leader: true, Term: 17, Since: at(3600)},
 			{Replica: "r2", Address: "127.0.0.1:7402", Version: "v1"},

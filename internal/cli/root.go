@@ -61,8 +61,8 @@ not reached in time · 5 anything else.`,
 func commands(a *app) []*cobra.Command {
 	return []*cobra.Command{
 		(&apply{}).command(a), (&validate{}).command(a), (&get{}).command(a), (&list{}).command(a), schemaCommand(a),
-		runCommand(a), (&logs{}).command(a), (&explain{}).command(a),
-		(&statusOf{}).command(a), (&workers{}).command(a), (&auditOf{}).command(a), versionCommand(a),
+		runCommand(a), taskCommand(a), (&logs{}).command(a), (&explain{}).command(a), (&resolve{}).command(a),
+		(&statusOf{}).command(a), (&workers{name: "workers"}).command(a), (&auditOf{}).command(a), versionCommand(a),
 		(&dev{}).command(a), (&server{}).command(a), (&worker{}).command(a),
 	}
 }

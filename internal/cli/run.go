@@ -22,7 +22,8 @@ func runCommand(a *app) *cobra.Command {
 		RunE:    only,
 	}
 	c.SuggestionsMinimumDistance = 2
-	c.AddCommand((&runStart{}).command(a), (&runList{}).command(a), (&runShow{}).command(a), (&runWait{}).command(a), (&runCancel{}).command(a))
+	c.AddCommand((&runStart{}).command(a), (&runList{}).command(a), (&runShow{}).command(a), (&runWait{}).command(a),
+		(&runCancel{}).command(a), (&runPause{}).command(a), (&runResume{}).command(a))
 	return c
 }
 
@@ -328,43 +329,4 @@ func (r *runWait) run(ctx context.Context, a *app, run string) error {
 		return a.follow(ctx, s, run, a.teller())
 	}
 	return a.follow(ctx, s, run, a.lastWord())
-}
-
-// runCancel is `writ run cancel`.
-type runCancel struct {
-	by  string
-	why string
-}
-
-func (r *runCancel) command(a *app) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "cancel RUN",
-		Short: "Ask for the end of a run: nothing of it starts any more, and what runs is ended",
-		Args:  cobra.ExactArgs(1),
-		RunE:  func(c *cobra.Command, args []string) error { return r.run(c.Context(), a, args[0]) },
-	}
-	c.Flags().StringVar(&r.by, "by", "", "who asks, recorded with the run (default $USER)")
-	c.Flags().StringVar(&r.why, "why", "", "why, recorded with the run")
-	a.asks(c)
-	a.answers(c)
-	return c
-}
-
-func (r *runCancel) run(ctx context.Context, a *app, run string) error {
-	ctx, cancel := a.bound(ctx, requestTime)
-	defer cancel()
-	s, err := a.connect()
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	answer, err := s.runs.CancelRun(ctx, &writv1.CancelRunRequest{Run: run, By: a.person(r.by), Why: r.why})
-	if err != nil {
-		return fmt.Errorf("cancel run %s: %w", run, err)
-	}
-	if a.json {
-		return a.document(answer)
-	}
-	a.printf("%s %s\n", answer.GetRun().GetRun(), runState(answer.GetRun().GetState()))
-	return nil
 }

@@ -39,7 +39,9 @@ func (w *worker) command(a *app) *cobra.Command {
 more attempts, lets those that run end for --drain, and ends the rest.
 
 The state directory makes the worker itself over restarts: two workers never
-share one. Workers that run tasks of one workflow share one --outputs directory.`,
+share one. Workers that run tasks of one workflow share one --outputs directory.
+
+The commands below it are about workers that run already.`,
 		Example: `  writ worker --server 10.0.0.1:7400,10.0.0.2:7400 --name w1 --slots 8 --state-dir /var/lib/writ-worker --outputs /srv/writ`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			w.servers = a.servers()
@@ -57,6 +59,7 @@ share one. Workers that run tasks of one workflow share one --outputs directory.
 	f.DurationVar(&w.drain, "drain", 60*time.Second, "how long to let attempts end when the worker stops")
 	f.DurationVar(&w.keepLogs, "keep-logs", 7*24*time.Hour, "how long the logs of a run are kept after its last line")
 	w.register(c)
+	c.AddCommand((&workers{name: "list"}).command(a), (&workerDrain{}).command(a))
 	return c
 }
 
