@@ -17,6 +17,8 @@ type told struct {
 	assigned  bool
 	probed    time.Time
 	cancelled time.Time
+	// runs is set where the Hello says that it runs: what it names.
+	runs *writv1.AttemptRef
 }
 
 // again is how often a cancel or a probe that had no effect is repeated.
@@ -29,6 +31,9 @@ type errand struct {
 	cancel record.CauseCode
 	probe  bool
 	omit   bool // it runs, and the worker does not have it
+	// stray, where not nil, is a running attempt that was ended without its
+	// worker: nothing waits for it any more, but the proof of its death.
+	stray *writv1.Cancel
 }
 
 // push keeps the worker informed of the rows that it holds: intents that it
@@ -36,7 +41,11 @@ type errand struct {
 func (s *stream) push(ctx context.Context, held []*writv1.HeldToken) {
 	known := map[record.Token]*told{}
 	for _, h := range held {
-		known[record.Token(h.GetToken())] = &told{assigned: true}
+		k := &told{assigned: true}
+		if h.GetPhase() == writv1.TokenPhase_TOKEN_PHASE_RUNNING {
+			k.runs = h.GetAttempt()
+		}
+		known[record.Token(h.GetToken())] = k
 	}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -68,10 +77,15 @@ func (s *stream) errands(known map[record.Token]*told, now time.Time) []errand {
 				list = append(list, e)
 			}
 		}
-		for t := range known {
-			if !live[t] {
-				delete(known, t)
+		for t, k := range known {
+			if live[t] {
+				k.runs = nil // from now on its end is the worker's own
+				continue
 			}
+			if k.runs != nil {
+				list = append(list, errand{stray: &writv1.Cancel{Token: string(t), Attempt: k.runs, Why: string(record.CauseResolved)}})
+			}
+			delete(known, t)
 		}
 	})
 	return list
@@ -122,6 +136,8 @@ func (s *stream) run1(ctx context.Context, e errand) {
 	m := &writv1.AttendResponse{}
 	name := toRef(e.row.Ref())
 	switch {
+	case e.stray != nil:
+		m.Message = &writv1.AttendResponse_Cancel{Cancel: e.stray}
 	case e.omit:
 		s.omitted(ctx, e.row)
 		return

@@ -145,6 +145,20 @@ func TestAnIntentOfACancelledRunIsNeverSent(t *testing.T) {
 	require.False(t, k.hearStarted().GetGo())
 }
 
+func TestAnAttemptThatWasEndedInItsWorkersAbsenceIsStopped(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	row := w.moved(w.moved(w.intent("count"), record.Running), record.Failed)
+	row.Unproven, row.Cause = true, record.Because(record.CauseResolved, "")
+	w.put(row)
+	k := w.attend(1, holds("count"))
+	m := k.hear().GetCancel()
+	require.Equal(t, token("count"), m.GetToken())
+	require.Equal(t, "count", m.GetAttempt().GetTask())
+	k.finishes("count", func(f *writv1.Finished) { f.State = writv1.TaskState_TASK_STATE_CANCELLED })
+	require.Equal(t, rejected, k.hearFinished("count").GetAnswer())
+}
+
 func TestARunningRowThatTheHelloDoesNotNameIsLost(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
