@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 
 	writv1 "github.com/writ-sched/writ/pkg/writpb/v1"
 )
@@ -74,4 +75,16 @@ func (c *Cluster) Audit() *writv1.AuditResponse {
 		return err
 	})
 	return verdict
+}
+
+// Writ runs a command against the replicas, as a person would, and returns
+// what it printed.
+func (c *Cluster) Writ(args ...string) (string, error) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	cmd.Env = append(os.Environ(), roleEnv+"="+roleWrit, "WRIT_SERVER="+c.Servers())
+	out, err := cmd.CombinedOutput()
+	return string(out), err
 }
