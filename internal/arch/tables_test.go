@@ -242,6 +242,7 @@ func outerRooms() map[string]room {
 		},
 		"integration/cluster": {support: true, may: []string{"ANY"}, why: "the harness drives everything"},
 		"integration/chaos":   {support: true, may: []string{"ANY"}, why: "faults reach everywhere"},
+		"integration/operate": {support: true, may: []string{"ANY"}, why: "operators act on whole clusters"},
 		"integration/bench":   {support: true, may: []string{"ANY"}, why: "the benchmark measures raw etcd beside writ"},
 	}
 }
