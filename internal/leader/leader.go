@@ -51,6 +51,10 @@ type Config struct {
 	FullPass time.Duration
 	// Stale is the age of the mirror at which the loop stops reporting progress.
 	Stale time.Duration
+	// Losses says whether so many sessions went at once that none is declared
+	// lost, and until when at the latest. It is called in every round, with what
+	// was touched, under the view's lock; nil means never.
+	Losses func(v *view.Active, touched view.Touched, now time.Time) (held bool, until time.Time)
 	// Progress is called whenever the loop has come round with a mirror that is
 	// not stale; it may be nil.
 	Progress func(now time.Time)
@@ -78,6 +82,9 @@ func New(config Config, committer Committer, mirror Mirror, reader Reader) *Lead
 	}
 	if config.Progress == nil {
 		config.Progress = func(time.Time) {}
+	}
+	if config.Losses == nil {
+		config.Losses = func(*view.Active, view.Touched, time.Time) (bool, time.Time) { return false, time.Time{} }
 	}
 	return &Leader{config: config, committer: committer, mirror: mirror, reader: reader}
 }

@@ -45,6 +45,9 @@ type term struct {
 	retryAt time.Time
 	fullAt  time.Time
 	out     []*flight // submitted at the end of the round
+	// held is set while losses are, at the latest until heldTo.
+	held   bool
+	heldTo time.Time
 
 	reading  sync.WaitGroup
 	mu       sync.Mutex // guards the fields below
@@ -78,7 +81,7 @@ func (t *term) round(ctx context.Context, now time.Time) (more bool) {
 		for _, f := range arrived {
 			t.settle(v, f, now)
 		}
-		touched = touched.Merge(t.land(v))
+		touched = touched.Merge(t.land(v)).Merge(t.losses(v, touched, now))
 		if !touched.Empty() {
 			t.pass(ctx, v, touched, now)
 		}
@@ -88,10 +91,28 @@ func (t *term) round(ctx context.Context, now time.Time) (more bool) {
 	return more
 }
 
+// losses asks whether losses are held. When they are no more, everything that
+// was held is looked at again.
+func (t *term) losses(v *view.Active, touched view.Touched, now time.Time) (again view.Touched) {
+	before := t.held
+	if t.held, t.heldTo = t.config.Losses(v, touched, now); !t.held {
+		t.heldTo = time.Time{}
+	}
+	switch {
+	case t.held && !before:
+		t.config.Logger.Warn("many workers fell silent at once: none is declared lost for a while, since the store is likelier to have stalled",
+			zap.Time("until", t.heldTo))
+	case before && !t.held:
+		t.config.Logger.Info("losses are not held any more")
+		again.Full = true
+	}
+	return again
+}
+
 // rest is how long nothing is due.
 func (t *term) rest(now time.Time) time.Duration {
 	next := now.Add(pulse)
-	for _, at := range []time.Time{t.retryAt, t.fullAt} {
+	for _, at := range []time.Time{t.retryAt, t.fullAt, t.heldTo} {
 		if !at.IsZero() && at.Before(next) {
 			next = at
 		}
@@ -103,7 +124,7 @@ func (t *term) rest(now time.Time) time.Duration {
 }
 
 func (t *term) turn(now time.Time) reconcile.Turn {
-	return reconcile.Turn{Now: now, Stamp: t.stamp(t.id), Policy: t.config.Policy, Busy: t.busy, Vigil: t.vigil}
+	return reconcile.Turn{Now: now, Stamp: t.stamp(t.id), Policy: t.config.Policy, Busy: t.busy, Vigil: t.vigil, HoldLosses: t.held}
 }
 
 // pass asks the rules about what was touched, under the view's lock.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/writ-sched/writ/internal/etcd"
+	"github.com/writ-sched/writ/internal/reconcile"
 	"github.com/writ-sched/writ/internal/record"
 )
 
@@ -59,6 +60,11 @@ type Config struct {
 	Confirm, Probe time.Duration
 	// FullPass is the pause between passes over everything.
 	FullPass time.Duration
+	// LossShare is the part of all worker sessions, and LossLeast the number,
+	// that must go within one TTL for losses to be held, which LossGrace bounds.
+	LossShare float64
+	LossLeast int
+	LossGrace time.Duration
 	// KillGrace is between TERM and KILL.
 	KillGrace time.Duration
 	// Retention and RetainRuns bound the ended runs that are kept.
@@ -81,6 +87,10 @@ func (c Config) resolve() (Config, error) {
 	c.Confirm = cmp.Or(c.Confirm, DefaultConfirm)
 	c.Probe = cmp.Or(c.Probe, DefaultProbe)
 	c.FullPass = cmp.Or(c.FullPass, DefaultFullPass)
+	breaker := reconcile.BreakerDefaults(c.TTL)
+	c.LossShare = cmp.Or(c.LossShare, breaker.Share)
+	c.LossLeast = cmp.Or(c.LossLeast, breaker.Least)
+	c.LossGrace = cmp.Or(c.LossGrace, breaker.Grace)
 	c.KillGrace = cmp.Or(c.KillGrace, DefaultKillGrace)
 	c.Retention = cmp.Or(c.Retention, DefaultRetention)
 	c.RetainRuns = cmp.Or(c.RetainRuns, DefaultRetainRuns)
@@ -114,6 +124,7 @@ func (c Config) checkTimes() error {
 		{"confirm time", c.Confirm},
 		{"probe time", c.Probe},
 		{"full pass", c.FullPass},
+		{"mass loss grace", c.LossGrace},
 		{"kill grace", c.KillGrace},
 		{"retention", c.Retention},
 	} {
@@ -132,10 +143,21 @@ func (c Config) checkTimes() error {
 	if c.Margin >= c.TTL/2 {
 		return fmt.Errorf("margin %s: expected less than half of the worker TTL %s, or workers give up between two heartbeats", c.Margin, c.TTL)
 	}
+	if c.LossShare <= 0 || c.LossShare > 1 {
+		return fmt.Errorf("mass loss share %g: expected more than 0 and at most 1", c.LossShare)
+	}
+	if c.LossLeast < 1 {
+		return fmt.Errorf("mass loss least %d: expected at least 1", c.LossLeast)
+	}
 	if c.RetainRuns < 1 {
 		return fmt.Errorf("ended runs to keep %d: expected at least 1", c.RetainRuns)
 	}
 	return nil
+}
+
+// breaker says when losses are held.
+func (c Config) breaker() reconcile.BreakerPolicy {
+	return reconcile.BreakerPolicy{Least: c.LossLeast, Share: c.LossShare, Window: c.TTL, Grace: c.LossGrace}
 }
 
 // checkListen refuses an address that others reach, unless told otherwise.

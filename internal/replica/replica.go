@@ -138,6 +138,7 @@ type parts struct {
 	health  *health.Server
 	server  *grpc.Server
 	full    atomic.Bool // etcd has no room for new runs
+	tide    *tide
 	group   group
 }
 
@@ -183,6 +184,7 @@ func (r *Replica) assemble(clients *etcd.Clients, address string) (*parts, error
 	if err != nil {
 		return nil, err
 	}
+	p.tide = newTide(r.config.breaker())
 	p.attend = &attendance{
 		store: p.store, logger: r.logger, ttl: r.config.LeaderTTL,
 		record: record.Replica{Schema: record.Schema, Replica: r.id, Address: advertise, Version: Version, Since: time.Now().UTC()},
@@ -211,6 +213,7 @@ func (p *parts) live(ctx context.Context, listener net.Listener, endpoints []str
 	defer endLead()
 	var lead, rest group
 	rest.run(runCtx, "mirror", p.mirror.Run)
+	rest.run(runCtx, "tide", func(ctx context.Context) error { p.tide.run(ctx, p.mirror); return nil })
 	rest.run(runCtx, "attend", func(ctx context.Context) error { p.attend.run(ctx); return nil })
 	if err := p.mirror.Await(startCtx, 0); err != nil {
 		end()
@@ -273,7 +276,7 @@ func (p *parts) lead(ctx context.Context, term election.Term) error {
 	}
 	l := leader.New(leader.Config{
 		Replica: p.id, Policy: p.policy(), FullPass: p.config.FullPass, Stale: p.config.LeaderTTL,
-		Progress: p.elector.Progress, Metrics: p.metrics, Logger: p.logger,
+		Losses: p.tide.look, Progress: p.elector.Progress, Metrics: p.metrics, Logger: p.logger,
 	}, p.store, shown{p.mirror}, p.store)
 	var chores sync.WaitGroup
 	chores.Go(func() { p.compact(ctx, guard) })

@@ -53,7 +53,7 @@ func (p *parts) open(ctx context.Context, listener net.Listener, rest *group) *g
 	)
 	peers := newPeers()
 	c := &cluster{parts: p, gateway: gw, peers: peers}
-	calls := api.New(api.Config{Replica: p.id, Policy: p.policy(), Logger: p.logger}, p.store, apiMirror{p.mirror}, c)
+	calls := api.New(api.Config{Replica: p.id, Policy: p.policy(), Holds: p.tide.holds, Logger: p.logger}, p.store, apiMirror{p.mirror}, c)
 	calls.Register(p.server)
 	writv1.RegisterWorkerServiceServer(p.server, gw)
 	healthv1.RegisterHealthServer(p.server, p.health)
