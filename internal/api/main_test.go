@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"context"
-	"net"
 	"sync"
 	"testing"
 	"time"
@@ -10,10 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/writ-sched/writ/internal/api"
+	"github.com/writ-sched/writ/internal/grpctest"
 	"github.com/writ-sched/writ/internal/mirror"
 	"github.com/writ-sched/writ/internal/reconcile"
 	"github.com/writ-sched/writ/internal/record"
@@ -94,20 +92,9 @@ func setup(t *testing.T) *world {
 		done.Wait()
 	})
 	w.service = api.New(api.Config{Replica: "r1"}, w.Fake, shown{w.mirror}, w.cluster)
-	listener := bufconn.Listen(1 << 20)
 	server := grpc.NewServer(grpc.MaxRecvMsgSize(api.MaxMessageBytes), grpc.MaxSendMsgSize(api.MaxMessageBytes))
 	w.service.Register(server)
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	t.Cleanup(func() {
-		server.Stop()
-		require.NoError(t, <-served)
-	})
-	conn, err := grpc.NewClient("passthrough:///api", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(api.MaxMessageBytes)),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, conn.Close()) })
+	conn := grpctest.Dial(t, server, grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(api.MaxMessageBytes)))
 	w.workflows, w.runs, w.admin = writv1.NewWorkflowServiceClient(conn), writv1.NewRunServiceClient(conn), writv1.NewAdminServiceClient(conn)
 	return w
 }

@@ -233,7 +233,12 @@ func outerRooms() map[string]room {
 			may:     []string{"CORE", "internal/store/storetest", "internal/keyspace"},
 			why:     "sim replays a seed over CORE and the fake store, without an etcd",
 		},
-		"internal/arch":       {why: "arch holds tests only"},
+		"internal/arch": {why: "arch holds tests only"},
+		"internal/grpctest": {
+			support: true,
+			may:     []string{"google.golang.org/grpc", "github.com/stretchr/testify"},
+			why:     "grpctest gives tests a server and knows none of our services",
+		},
 		"scripts/testsummary": {why: "testsummary needs nothing but the Go tool's output"},
 		"integration/checker": {
 			support: true,

@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"net"
 	"sync"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/writ-sched/writ/internal/grpctest"
 	writv1 "github.com/writ-sched/writ/pkg/writpb/v1"
 )
 
@@ -35,17 +35,9 @@ func newGateway(t *testing.T) *gateway {
 		drained: make(chan *writv1.Drain, 16), send: make(chan *writv1.AttendResponse, 16),
 		ask: make(chan *writv1.ServeLogsResponse, 16), chunks: make(chan *writv1.LogChunk, 16),
 	}
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
 	s := grpc.NewServer()
 	writv1.RegisterWorkerServiceServer(s, g)
-	served := make(chan error, 1)
-	go func() { served <- s.Serve(listener) }()
-	t.Cleanup(func() {
-		s.Stop()
-		require.NoError(t, <-served)
-	})
-	g.address = listener.Addr().String()
+	g.address = grpctest.Listen(t, s)
 	return g
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"flag"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/writ-sched/writ/internal/cli"
+	"github.com/writ-sched/writ/internal/grpctest"
 	"github.com/writ-sched/writ/internal/keeper"
 	writv1 "github.com/writ-sched/writ/pkg/writpb/v1"
 )
@@ -70,19 +70,11 @@ type cluster struct {
 // serve starts the server on a free port.
 func (c *cluster) serve(t *testing.T) *cluster {
 	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
 	s := grpc.NewServer()
 	writv1.RegisterWorkflowServiceServer(s, c)
 	writv1.RegisterRunServiceServer(s, c)
 	writv1.RegisterAdminServiceServer(s, c)
-	served := make(chan error, 1)
-	go func() { served <- s.Serve(listener) }()
-	t.Cleanup(func() {
-		s.Stop()
-		require.NoError(t, <-served)
-	})
-	c.address = listener.Addr().String()
+	c.address = grpctest.Listen(t, s)
 	return c
 }
 

@@ -22,6 +22,7 @@ import (
 
 	"github.com/writ-sched/writ/internal/etcd"
 	"github.com/writ-sched/writ/internal/etcd/etcdtest"
+	"github.com/writ-sched/writ/internal/grpctest"
 )
 
 // ample is a dial timeout for tests that are to succeed.
@@ -56,17 +57,9 @@ func (f *fakeEtcd) Range(context.Context, *pb.RangeRequest) (*pb.RangeResponse, 
 // serve runs a grpc server for the test and returns its endpoint.
 func serve(t *testing.T, register func(*grpc.Server)) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
 	server := grpc.NewServer()
 	register(server)
-	done := make(chan error, 1)
-	go func() { done <- server.Serve(listener) }()
-	t.Cleanup(func() {
-		server.Stop()
-		require.NoError(t, <-done)
-	})
-	return "http://" + listener.Addr().String()
+	return "http://" + grpctest.Listen(t, server)
 }
 
 func oldEtcd(t *testing.T, version string) string {

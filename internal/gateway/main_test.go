@@ -3,7 +3,6 @@ package gateway_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"sync"
 	"testing"
 	"time"
@@ -11,10 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/writ-sched/writ/internal/gateway"
+	"github.com/writ-sched/writ/internal/grpctest"
 	"github.com/writ-sched/writ/internal/mirror"
 	"github.com/writ-sched/writ/internal/record"
 	"github.com/writ-sched/writ/internal/spec"
@@ -79,20 +77,9 @@ func (w *world) background(f func(context.Context) error) (stop func()) {
 }
 
 func (w *world) serve() {
-	listener := bufconn.Listen(1 << 20)
 	server := grpc.NewServer()
 	writv1.RegisterWorkerServiceServer(server, w.gateway)
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	w.t.Cleanup(func() {
-		server.Stop()
-		require.NoError(w.t, <-served)
-	})
-	conn, err := grpc.NewClient("passthrough:///gateway", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
-	require.NoError(w.t, err)
-	w.t.Cleanup(func() { require.NoError(w.t, conn.Close()) })
-	w.client = writv1.NewWorkerServiceClient(conn)
+	w.client = writv1.NewWorkerServiceClient(grpctest.Dial(w.t, server))
 }
 
 func (w *world) id() record.WriteID {

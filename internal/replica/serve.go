@@ -2,6 +2,7 @@ package replica
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -62,7 +63,8 @@ func (p *parts) open(ctx context.Context, listener net.Listener, rest *group) *g
 	gatewayCtx, endGateway := context.WithCancel(ctx)
 	rest.run(gatewayCtx, "gateway", gw.Run)
 	rest.run(ctx, "serve", func(context.Context) error {
-		if err := p.server.Serve(listener); err != nil {
+		// A replica may be told to stop before it has begun to serve.
+		if err := p.server.Serve(listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 			return fmt.Errorf("serve %s: %w", listener.Addr(), err)
 		}
 		return nil

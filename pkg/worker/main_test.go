@@ -5,7 +5,6 @@ import (
 	"net"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -16,6 +15,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/writ-sched/writ/internal/grpctest"
 	"github.com/writ-sched/writ/pkg/worker"
 	writv1 "github.com/writ-sched/writ/pkg/writpb/v1"
 )
@@ -61,13 +61,7 @@ func newServer(t *testing.T) *server {
 	}
 	g := grpc.NewServer()
 	writv1.RegisterWorkerServiceServer(g, s)
-	served := make(chan error, 1)
-	go func() { served <- g.Serve(s.listener) }()
-	synctest.Wait() // a server that is stopped before it serves says so
-	t.Cleanup(func() {
-		g.Stop()
-		require.NoError(t, <-served)
-	})
+	grpctest.Serve(t, g, s.listener)
 	return s
 }
 
